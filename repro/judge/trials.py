@@ -210,6 +210,11 @@ def repeated(table, seeds: int):
     parts = []
     for arm in arms:
         of_seed = [rows for _, rows in arm.groupby("seed", sort=True)]
+        if len({*map(len, of_seed)}) > 1:
+            raise UserError(
+                "the table has seeds that lack some settings, as where each width has its own "
+                "number; plan with the design as it is, without --seeds"
+            )
         if len(of_seed) < 2:
             parts.append(arm)
         else:

@@ -306,7 +306,9 @@ def test_the_registered_verdicts_are_those_on_record():
     lines = confirmed.lines()
     now = lines[2 : lines.index("")]
     # Two networks' arms had their seeds before the last of their rows was written.
-    late = re.compile(r"not registered before: the seeds of arm [\w-]+ are of a commit without its row")
+    late = re.compile(
+        r"not registered before: the seeds of arm [\w-]+ are of a commit without its row"
+    )
     badges = [line.rstrip(" |").rsplit("| ", 1)[1] for line in now]
     assert all(badge == "registered before" or late.fullmatch(badge) for badge in badges)
     assert badges.count("registered before") > 40

@@ -535,12 +535,14 @@ def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
 def test_a_design_is_planned_from_a_table_with_seeds_it_does_not_have(monkeypatch):
     """Of a recorded sweep: power, error, and a verdict that can hardly come out are told."""
 
-    name, folder = "embedding_lr/fig1", records.RECORDS / "reduced/embedded/cpu"
-    table = pd.read_csv(folder / f"{name}.csv")
+    folder = records.RECORDS / "reduced/embedded/cpu"
+    with pytest.raises(UserError, match="seeds that lack some settings"):
+        trials.repeated(pd.read_csv(folder / "embedding_lr/fig1.csv"), 7)
+    table = pd.read_csv(folder / "transfer/muon.csv")
     more = trials.repeated(table, 7)
     assert sorted(more["seed"].unique()) == [*range(7)]
-    settings = table.drop(columns=["seed", "train_loss"]).drop_duplicates()
-    assert len(more) == 7 * len(settings)
+    assert more.groupby("seed").size().nunique() == 1
+    assert len(more.drop_duplicates([*table])) == len(more) > len(table)
     with pytest.raises(UserError, match="the table has one seed"):
         trials.repeated(table[table["seed"] == table["seed"].iloc[0]], 7)
     # Each arm has seeds of its own, and a sweep that only chooses has one, which stays.
@@ -554,5 +556,5 @@ def test_a_design_is_planned_from_a_table_with_seeds_it_does_not_have(monkeypatc
     assert trials.repeated(arms, 3)["stage"].tolist() == ["sweep", "ours", "ours", "ours"]
     monkeypatch.setattr(trials, "DRAWS", 3)
     suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
-    (line,) = trials.plan(suite, name, str(folder / f"{name}.csv"), 7)
-    assert re.match(r"fig1.optimum-falls: power \S+, told \S+, error \S+ \(.*\)$", line)
+    line, _ = trials.plan(suite, "upscaling/fig9", str(folder / "upscaling/fig9.csv"), 7)
+    assert re.match(r"fig9.optimal-noise: power \S+, told \S+, error \S+ \(.*\)$", line)

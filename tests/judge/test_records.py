@@ -74,7 +74,7 @@ def test_a_record_s_claims_and_text_are_what_its_data_say(folder, figure, monkey
     write_page(tmp_path / base.name, figure, data, record["claims"], record["provenance"])
     assert text.read_bytes() == base.with_suffix(".md").read_bytes(), "python -m repro rejudge"
     found = judge_all(figure, pd.read_csv(data), as_built(figure, record))
-    numbers = ("measured", "low", "high")
+    numbers = ("measured", "low", "high", "p")
     for row in record["claims"]:
         row |= {
             k: pytest.approx(row[k], rel=1e-6, abs=1e-12) for k in numbers if row[k] is not None
