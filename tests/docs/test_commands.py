@@ -22,7 +22,7 @@ PAGES = [
 TO_COME = {
     "embedding_lr/lvp",
     "embedding_lr/fig3_ratio_2",
-    "transfer/muon_mine",
+    "effective_theory/kernels_mine",
     "my_paper/first",
 }
 

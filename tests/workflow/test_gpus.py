@@ -112,7 +112,7 @@ def train(suite, cell, place):
 
 @pytest.mark.slow
 def test_the_profile_runs_a_job_a_gpu(tmp_path, clone, monkeypatch):
-    """Four jobs on two GPUs: no two at once have the same one, both are used, and none of them
+    """Eight jobs on two GPUs: no two at once have the same one, both are used, and none of them
     imports torch by itself."""
     with open(clone / "repro" / "suite" / "jobs.py", "a") as file:
         file.write(INSTEAD)
@@ -124,7 +124,7 @@ def test_the_profile_runs_a_job_a_gpu(tmp_path, clone, monkeypatch):
     done = snakemake("figures/embedding_lr/fig3.pdf", *SMOKE, *two, **place)
     assert done.returncode == 0, done.stdout
     had = [json.loads(line) for line in Path(notes).read_text().splitlines()]
-    assert len(had) == 4 and {name for name, *_ in had} == {"0", "1"}
+    assert len(had) == 8 and {name for name, *_ in had} == {"0", "1"}
     assert all(forked for *_, forked in had)
     for i, (name, begun, ended, _) in enumerate(had):
         others = had[:i] + had[i + 1 :]

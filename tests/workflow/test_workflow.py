@@ -143,7 +143,7 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     words = ("figures/embedding_lr/fig3.pdf", "--config", "scale=paper", f"wikitext2={text_folder}")
     done = snakemake(*words, directory=tmp_path / "work")
     assert done.returncode == 1
-    assert ", 984 of them training" in done.stdout
+    assert ", 738 of them training" in done.stdout
     assert re.search(r"about 73\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()
@@ -183,7 +183,7 @@ def children(pid):
 @pytest.mark.slow
 def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path, text_folder):
     """kill -9 on the training process; the next call takes over its finished runs."""
-    figure, name = "figures/embedding_lr/fig1.pdf", "embedding_lr/fig1"
+    figure, name = "figures/embedding_lr/fig5.pdf", "embedding_lr/fig5"
     config = (*SMOKE, f"wikitext2={text_folder}")
     build(figure, *config, "--cores", "1", directory=tmp_path / "undisturbed")
 
@@ -206,10 +206,10 @@ def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path
         os.kill(pid, signal.SIGKILL)
     assert training
     assert process.wait() != 0
-    assert not list(work.glob("results/smoke/*/embedding_lr/width/*.json"))
+    assert not list(work.glob("results/smoke/*/embedding_lr/pretraining/*.json"))
 
     build(figure, *config, directory=work)
-    (log,) = work.glob("logs/train/smoke/embedding_lr/width/*.log")
+    (log,) = work.glob("logs/train/smoke/embedding_lr/pretraining/*.log")
     resumed = int(log.read_text().split("resumed ")[1].split(" runs")[0])
     assert resumed >= 2
     undisturbed, killed = (table_of(each, name) for each in (tmp_path / "undisturbed", work))
