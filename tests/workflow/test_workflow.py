@@ -144,11 +144,11 @@ def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     done = snakemake(*words, directory=tmp_path / "work")
     assert done.returncode == 1
     assert ", 738 of them training" in done.stdout
-    assert re.search(r"about 60\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
+    assert re.search(r"about 55\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()
     plan = build(*words, "--dry-run", directory=tmp_path / "work")
-    assert re.search(r"about 60\d GPU-hours on an H100, assumed, not measured", plan)
+    assert re.search(r"about 55\d GPU-hours on an H100, assumed, not measured", plan)
 
 
 @pytest.mark.slow
