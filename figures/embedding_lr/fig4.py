@@ -78,9 +78,9 @@ LAWS = {
 def reduce(runs):
     import pandas as pd
 
-    table = pd.concat(
-        [runs[name].assign(study=short_name(name)) for name in STUDIES], ignore_index=True
-    )
+    # A scale has the studies that are its own.
+    tables = [runs[name].assign(study=short_name(name)) for name in STUDIES if name in runs]
+    table = pd.concat(tables, ignore_index=True)
     # Both studies of the short runs have the first seeds.
     short = table["study"].isin([short_name(SHORT), short_name(TWO)])
     table.loc[short, "study"] = short_name(SHORT)
