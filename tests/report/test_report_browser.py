@@ -3,6 +3,7 @@ against the rules of accessibility by axe. `.ci/run browser` installs what it ne
 
 import csv
 import json
+import re
 
 import pytest
 from in_browser import DESK, MARKS, PHONE, axe, browser, opening  # noqa: F401
@@ -10,6 +11,7 @@ from recorded import a_report
 
 pytestmark = MARKS
 FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
+NIGHT = "figures/overnight/embedded/embedding_lr/fig3.html"  # every width at every rate
 CURVES = "figures/reduced/embedded/upscaling/fig2.html"
 TABLE = "figures/reduced/embedded/embedding_lr/table3.html"
 SCORES = "figures/reduced/embedded/transfer/scores.html"
@@ -120,24 +122,24 @@ def test_a_click_on_a_head_sorts(visit):
 
 def test_a_claim_s_row_leads_to_its_card(visit):
     page = visit("claims.html")
-    page.get_by_role("searchbox").fill("sqrt-d-rule")
+    page.get_by_role("searchbox").fill("sqrt-d-rule-as-printed")
     shown(page).locator("a").first.click()
-    card = page.locator("[id='fig3.sqrt-d-rule']")
+    card = page.locator("[id='fig3.sqrt-d-rule-as-printed']")
     card.wait_for()  # a page of its own, which loads
     card.locator("summary").click()
     assert card.is_visible() and "Could it fail?" in card.inner_text()
-    assert page.url.endswith("embedding_lr/fig3.html#fig3.sqrt-d-rule")
+    assert page.url.endswith("embedding_lr/fig3.html#fig3.sqrt-d-rule-as-printed")
     page.get_by_role("link", name="What came out").click()
     assert page.locator("h1").inner_text().startswith("What came out")
 
 
 def test_the_plot_answers_to_pointer_keys_and_legend(visit):
-    page = visit(FIGURE)
+    page = visit(NIGHT)
     plot = page.locator("#plot")
-    assert plot.locator(".line").count() == 2 * 4, "four widths, and their keys in the legend"
+    assert plot.locator(".line").count() == 2 * 5, "five widths, and their keys in the legend"
     note = plot.locator("[role=status]")
     plot.locator("path.dot").nth(4).hover()
-    assert "seed 100:" in note.inner_text() and "width" in note.inner_text()
+    assert re.search(r"seed \d+:", note.inner_text()) and "width" in note.inner_text()
     plot.locator("svg").first.focus()
     before = note.inner_text()
     page.keyboard.press("ArrowRight")
@@ -147,12 +149,12 @@ def test_the_plot_answers_to_pointer_keys_and_legend(visit):
     button = plot.locator(".legend button").first
     button.click()
     assert button.get_attribute("aria-pressed") == "false"
-    assert plot.locator(".line").count() == 2 * 4 - 1
+    assert plot.locator(".line").count() == 2 * 5 - 1
     plot.get_by_label("study").select_option(label="a line each")
-    assert plot.locator(".legend button").count() == 12
+    assert plot.locator(".legend button").count() == 5 + 5 + 1, "two networks, and tuning"
     plot.get_by_label("above each line").check()
     plot.locator("summary").click()
-    assert plot.locator("tbody tr").count() == 9 * 12, "nine rates"
+    assert plot.locator("tbody tr").count() == 14 * 11, "fourteen rates"
 
 
 def test_a_figure_s_own_view_comes_first(visit):
@@ -166,7 +168,7 @@ def names_of_lines(page):
 
 
 def test_what_the_plot_is_asked_is_kept_in_the_address(visit):
-    page = visit(FIGURE)
+    page = visit(NIGHT)
     plot = page.locator("#plot")
     before = names_of_lines(page)
     plot.get_by_label("study").select_option(label="a line each")
