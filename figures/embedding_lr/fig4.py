@@ -18,6 +18,7 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import SIGN, Laws
+from repro.judge.sweep import gathered
 from repro.statistics import t_interval
 
 LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
@@ -76,14 +77,11 @@ LAWS = {
 
 
 def reduce(runs):
-    import pandas as pd
+    def study_of(name):
+        return {"study": short_name(SHORT if name.module == TWO else name.module)}
 
-    # A scale has the studies that are its own.
-    tables = [runs[name].assign(study=short_name(name)) for name in STUDIES if name in runs]
-    table = pd.concat(tables, ignore_index=True)
+    table = gathered(runs, study_of)
     # Both studies of the short runs have the first seeds.
-    short = table["study"].isin([short_name(SHORT), short_name(TWO)])
-    table.loc[short, "study"] = short_name(SHORT)
     run = ["study", _pretraining.FACTOR, _pretraining.POWER, "seed", "step"]
     return table.drop_duplicates(run, ignore_index=True)
 

@@ -17,6 +17,7 @@ from repro.judge.figure import Figure
 from repro.judge.noise import Design
 from repro.judge.power import Laws
 from repro.judge.printed import numbers
+from repro.judge.sweep import gathered
 from studies.embedding_lr.decoder_step import STAGES
 
 STUDIES = tuple(f"embedding_lr/decoder_step/{stage}" for stage in STAGES)
@@ -108,10 +109,7 @@ LAWS = {
 
 
 def reduce(runs):
-    import pandas as pd
-
-    # A scale has the stages that are its own.
-    return pd.concat([runs[name] for name in STUDIES if name in runs], ignore_index=True)
+    return gathered(runs, lambda name: {})
 
 
 def rows_of(data, vocabulary, init, norm):

@@ -228,10 +228,10 @@ class Workflow:
             time.sleep(0.02)
         return found
 
-    def running(self, rule):
-        """The running job of a rule, None before it runs."""
+    def running(self, word):
+        """The running job whose comment has a word, None before it runs."""
         listed = output("squeue", "-h", "--states=RUNNING", "-o", "%i %k").splitlines()
-        return next((line.split()[0] for line in listed if rule in line), None)
+        return next((line.split()[0] for line in listed if word in line), None)
 
     def end(self):
         """Its jobs' states, once it is through; what it said."""
@@ -271,13 +271,6 @@ def repro(command, *words, directory):
     return time.monotonic() - begin
 
 
-# Written for a Figure 1 whose training was one job of many runs; it has several now.
-TO_REWRITE = pytest.mark.xfail(
-    run=False, reason="not watched since Figure 1 has several training jobs"
-)
-
-
-@TO_REWRITE
 def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_checksums(
     site, tmp_path, suite, text_folder
 ):
@@ -334,7 +327,6 @@ def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_check
 AWAY = 30  # seconds
 
 
-@TO_REWRITE
 def test_a_figure_outlives_a_controller_that_is_away(site, tmp_path, suite, text_folder):
     """Found in review: after one look without an answer the call waited for ever."""
     name, words = "embedding_lr/fig1", (*SMOKE, f"wikitext2={text_folder}")
@@ -375,7 +367,6 @@ if "train" in sys.orig_argv:
 """
 
 
-@TO_REWRITE
 def test_workstation_scale_gets_a_gpu_a_job(site, tmp_path, monkeypatch):
     """Two GPUs to Slurm: two jobs side by side, each with one that the other does not have."""
     (tmp_path / "sitecustomize.py").write_text(INSTEAD)
