@@ -15,7 +15,7 @@ from repro.errors import UserError
 from repro.files import sha256
 from repro.suite import rows
 
-PILOT = range(1900, 2000)  # of pilots, and of nothing that is judged
+PILOT = range(1900, 2000)  # of pilots, and of no registered test
 FIRST, LAST = 10_000, 1_000_000  # of derived seeds: of no older run, and short enough to read
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ARM = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -82,7 +82,7 @@ class Seeds(list):
 def of_arm(paper: str, arm: str, number: int) -> Seeds:
     """The first seeds of an arm, for a study's grid.
 
-    Of an arm that is not registered yet they are a pilot's, on which nothing is judged. Raises
+    Of an arm that is in no row they are a pilot's, of which no test is registered. Raises
     UserError where the register gave the arm fewer than are asked for.
     """
     known = arms(paper)
