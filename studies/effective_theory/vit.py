@@ -30,12 +30,12 @@ to 0.8 and matrix rates 2^-9 to 2^-6. Every search starts from rate 2^-7 (the be
 neural-tangent and hybrid) at weight decay 0.05 and at 0. Zero was added because a first search
 without it went from 0.05 down to 0.003 in four rounds and did not converge (standard, 57.6 % to
 59.2 %, within seed noise). The controls were thought of after the comparison had been seen; all of
-them, and it, but for `decay`, are judged with seeds that no run had before. The searches of the two compared have
-five of their own, for where they end is a claim; further searches have two. In the controls decay
-does nothing, for the sum of lr wd is 0.03. That of `decay` is searched from 1, in the long runs
-because trials (seed 330) of the short ones lost by it: standard 77.1, 79.7, 70.6, 18.4 % at sums of
-0, 1/4, 1 and 4, neural-tangent 72.8, 73.2, 53.9 % at 0, 1/4 and 1. In the long ones 1 gave 95.3 and
-98.8 %.
+them, and it, but for `decay`, are judged with seeds that no run had before. The searches of the two
+compared have five of their own, for where they end is a claim; further searches have two. In the
+controls decay does nothing, for the sum of lr wd is 0.03. That of `decay` is searched from 1, in
+the long runs because trials (seed 330) of the short ones lost by it: standard 77.1, 79.7, 70.6,
+18.4 % at sums of 0, 1/4, 1 and 4, neural-tangent 72.8, 73.2, 53.9 % at 0, 1/4 and 1. In the long
+ones 1 gave 95.3 and 98.8 %.
 
 Overnight: the reduced runs three times as long, on seeds that no run had before. Every search is of
 that length, and starts at weight decay 0 and where decay alone would shrink a weight to 1/e.
