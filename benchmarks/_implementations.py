@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 import widthwise
-from benchmarks._by_hand import (
+from benchmarks.zoo.by_hand import (
     BASE,
     WIDTHS,
     Hand,
@@ -30,7 +30,7 @@ from benchmarks._by_hand import (
     vectors,
     walks,
 )
-from benchmarks._networks import GPT2, GRU, MLP, Cell, Encoder, Llama, ResNet, hf_gpt2, hf_llama
+from benchmarks.zoo.networks import GPT2, GRU, MLP, Cell, Encoder, Llama, ResNet, hf_gpt2, hf_llama
 
 
 @dataclass(frozen=True)

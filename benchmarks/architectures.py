@@ -25,12 +25,12 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 import widthwise
-from benchmarks._hugging_face import CAUSAL, CODERS
-from benchmarks._hugging_face_vision import PICTURES
-from benchmarks._inputs import BOTH, ONE_WAY, Make, pairs, tokens
-from benchmarks._layers import TORCH
-from benchmarks._vision import TIMM, TORCHVISION
 from benchmarks.calibration import BEGIN, END
+from benchmarks.zoo.hugging_face import CAUSAL, CODERS
+from benchmarks.zoo.hugging_face_vision import PICTURES
+from benchmarks.zoo.inputs import BOTH, ONE_WAY, Make, pairs, tokens
+from benchmarks.zoo.layers import TORCH
+from benchmarks.zoo.vision import TIMM, TORCHVISION
 from widthwise.errors import UserError
 from widthwise.upscaling.exactly import Exactly
 from widthwise.upscaling.untying import untied

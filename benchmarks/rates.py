@@ -17,12 +17,12 @@ import torch
 from torch import nn
 
 import widthwise
-from benchmarks._hugging_face import CAUSAL, CODERS
-from benchmarks._hugging_face_vision import PICTURES
-from benchmarks._layers import TORCH
-from benchmarks._vision import TIMM, TORCHVISION
 from benchmarks.architectures import CASES, Case, quiet
 from benchmarks.calibration import BEGIN, END
+from benchmarks.zoo.hugging_face import CAUSAL, CODERS
+from benchmarks.zoo.hugging_face_vision import PICTURES
+from benchmarks.zoo.layers import TORCH
+from benchmarks.zoo.vision import TIMM, TORCHVISION
 from widthwise.errors import UserError
 
 FAMILIES = {

@@ -7,15 +7,14 @@ import torch
 from torch import nn
 
 import widthwise
+from benchmarks.zoo.small import mlp
 from widthwise.__main__ import main
 from widthwise.errors import UserError
 
 WIDTHS = [64, 128, 256]
 
 
-def make(width):
-    layers = [nn.Linear(6, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()]
-    return nn.Sequential(*layers, nn.Linear(width, 4))
+make = mlp(6, 4)
 
 
 def batches(seed):

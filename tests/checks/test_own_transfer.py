@@ -1,26 +1,18 @@
 """Tuned narrow, trained wide: the comparison on a model of one's own."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 import widthwise
+from benchmarks.zoo import users
+from benchmarks.zoo.users import RATES, batches, make
 from widthwise.__main__ import main
 from widthwise.checks.regret import Comparison
 from widthwise.errors import UserError
-
-RATES = [2.0**-7, 2.0**-5, 2.0**-3]
-
-
-def make(width):
-    return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
-
-
-def batches(seed):
-    x_SBF = torch.randn(10, 16, 4, generator=torch.Generator().manual_seed(seed))
-    return [(x_BF, x_BF[:, :2]) for x_BF in x_SBF]
 
 
 def compare(*recipes, rates=RATES, **options):
@@ -81,22 +73,7 @@ def test_too_few_of_anything_is_said(change, said):
         compare()
 
 
-FILE = """
-import torch
-from torch import nn
-
-WIDTHS = [8, 16]
-RATES = [2.0**-7, 2.0**-5, 2.0**-3]
-
-
-def make(width):
-    return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
-
-
-def batches(seed):
-    x = torch.randn(10, 16, 4, generator=torch.Generator().manual_seed(seed))
-    return [(each, each[:, :2]) for each in x]
-"""
+FILE = Path(users.__file__).read_text()
 
 
 def test_the_command_compares_what_a_file_defines(tmp_path, monkeypatch, capsys):

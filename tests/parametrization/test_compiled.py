@@ -3,61 +3,20 @@
 import copy
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
-from test_scaling import TOKENS, Functional, tied, traced
-from torch import nn
 
 import widthwise
+from benchmarks.zoo.small import Stack, Tied, Transformer
 from widthwise.parametrization import ONE, Power, Rule, table
 from widthwise.tracing import scaled
 
 BASE = 16
-
-
-class Net(nn.Module):
-    """Embedding, residual layers, readout."""
-
-    def __init__(self, width, depth=1):
-        super().__init__()
-        self.embedding = nn.Embedding(11, width)
-        self.layers = nn.ModuleList(Layer(width) for _ in range(depth))
-        self.last = nn.Linear(width, 11)
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        for layer in self.layers:
-            x = layer(x)
-        return self.last(x)
-
-
-class Layer(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.norm, self.dense = nn.LayerNorm(width), nn.Linear(width, width)
-
-    def forward(self, x):
-        return x + self.dense(torch.tanh(self.norm(x)))
-
-
-class Attends(nn.Module):
-    """One head, which grows."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.embedding, self.last = nn.Embedding(11, width), nn.Linear(width, 11)
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        return self.last(F.scaled_dot_product_attention(x, x, x))
-
-
-def tied_net(width):
-    model = Net(width)
-    model.last.weight = model.embedding.weight
-    return model
+TOKENS = torch.arange(16).reshape(2, 8) % 11
+net = partial(Stack, vocabulary=11)
+functional = partial(Tied, layer=False)
 
 
 def on_embeddings():
@@ -67,15 +26,15 @@ def on_embeddings():
 
 
 def deep(size):
-    return Net(size["width"], size["depth"])
+    return net(size["width"], size["depth"])
 
 
 # Place of a factor -> make, the base, the size compared, recipe, what `plan` takes besides.
 PLACES = {
-    "a readout": (Net, BASE, 4 * BASE, "muP-multiplier", {}),
-    "a tied readout": (tied_net, BASE, 4 * BASE, "muP", {}),
-    "an embedding": (Net, BASE, 4 * BASE, on_embeddings(), {}),
-    "what a readout reads": (Functional, BASE, 4 * BASE, "muP", {"readout": "final"}),
+    "a readout": (net, BASE, 4 * BASE, "muP-multiplier", {}),
+    "a tied readout": (partial(net, tied=True), BASE, 4 * BASE, "muP", {}),
+    "an embedding": (net, BASE, 4 * BASE, on_embeddings(), {}),
+    "what a readout reads": (functional, BASE, 4 * BASE, "muP", {"readout": "norm"}),
     "residual branches": (
         deep,
         {"width": BASE, "depth": 1},
@@ -83,7 +42,7 @@ PLACES = {
         widthwise.recipe("muP", depth="1/L"),
         {},
     ),
-    "attention": (Attends, BASE, 4 * BASE, "muP", {}),
+    "attention": (partial(Transformer, heads=1), BASE, 4 * BASE, "muP", {}),
 }
 
 
@@ -131,8 +90,9 @@ def test_copies_and_a_forward_of_the_module_s_own_keep_the_factor(place):
 
 
 def test_a_factor_and_attention_s_are_on_one_module():
-    roles, width = traced(tied, TOKENS), 64
-    model = widthwise.plan(tied(width).eval(), roles, "muP").model
+    tied = partial(Transformer, tied=True)
+    roles = widthwise.roles(tied, 32, TOKENS)
+    model = widthwise.plan(tied(64).eval(), roles, "muP").model
     attention = next(m for m in model.modules() if hasattr(m, "widthwise_logits"))
     before, kind = model(TOKENS), type(attention)
     scaled.put(attention, scaled.Scale("output", 0.5))

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import widthwise
+from benchmarks.zoo.small import MLP
 from repro import models
 from repro.checks.coordinate_check import training_sizes
 from repro.checks.tiny import MODELS, tiny_run
@@ -144,15 +145,11 @@ def test_attention_that_grows_by_head_dimension_is_a_mean_under_mup(model):
 BASE, INPUTS, OUTPUTS, WIDTHS = 16, 12, 300, (16, 64, 256, 1024)
 
 
-class Stock(nn.Module):
+class Stock(MLP):
     """A model of a user's, initialized as torch does: U(-fan_in^-1/2, fan_in^-1/2), biases too."""
 
     def __init__(self, width, readout=nn.Linear):
-        super().__init__()
-        self.width = width
-        self.input = nn.Linear(INPUTS, width)
-        self.hidden = nn.Linear(width, width)
-        self.readout = readout(width, OUTPUTS)
+        super().__init__(width, readout, INPUTS, OUTPUTS)
 
     def roles(self):
         ratio, bias = self.width / BASE, (3 * BASE) ** -0.5
@@ -169,8 +166,7 @@ class Stock(nn.Module):
 
     def logits(self, x, multiplier):
         """Without the readout's bias."""
-        x = torch.tanh(self.hidden(torch.tanh(self.input(x))))
-        return multiplier * F.linear(x, self.readout.weight)
+        return multiplier * F.linear(self.features(x), self.readout.weight)
 
 
 def drawn(width, name):

@@ -1,10 +1,12 @@
 import math
+from functools import partial
 
 import mup
 import pytest
 import torch
 from torch import nn
 
+from benchmarks.zoo import small
 from repro import models
 from repro.errors import UserError
 from repro.models.decoder import Decoder
@@ -14,24 +16,14 @@ from widthwise import parametrization as p
 BASE, WIDTH, INPUTS, OUTPUTS = 8, 32, 6, 5
 
 
-class MLP(nn.Module):
-    """Input, hidden and readout with biases: every kind of role."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.width = width
-        self.inp = nn.Linear(INPUTS, width)
-        self.hidden = nn.Linear(width, width)
-        self.readout = nn.Linear(width, OUTPUTS)
-
-    def forward(self, x):
-        return self.readout(torch.tanh(self.hidden(torch.tanh(self.inp(x)))))
+class MLP(small.MLP):
+    """Every kind of role."""
 
     def roles(self):
         r = self.width / BASE
         return {
-            "inp.weight": p.Role("embedding", INPUTS, width_out=r),
-            "inp.bias": p.Role("vector", width_out=r),
+            "input.weight": p.Role("embedding", INPUTS, width_out=r),
+            "input.bias": p.Role("vector", width_out=r),
             "hidden.weight": p.Role("hidden", self.width, width_in=r, width_out=r),
             "hidden.bias": p.Role("vector", width_out=r),
             "readout.weight": p.Role("output", self.width, width_in=r),
@@ -39,10 +31,7 @@ class MLP(nn.Module):
         }
 
 
-class MupMLP(MLP):
-    def __init__(self, width):
-        super().__init__(width)
-        self.readout = mup.MuReadout(width, OUTPUTS)
+mup_mlp = partial(MLP, readout=mup.MuReadout)
 
 
 def decoder(width, base_width=1):
@@ -64,8 +53,8 @@ def decoder(width, base_width=1):
 def test_mup_trains_as_the_mup_package_does(optimizer):
     """Readout multiplier 1/n and init 1 there is multiplier 1 and init 1/n here: same function."""
     torch.manual_seed(0)
-    theirs = MupMLP(WIDTH)
-    mup.set_base_shapes(theirs, MupMLP(BASE), delta=MupMLP(2 * BASE))
+    theirs = mup_mlp(WIDTH)
+    mup.set_base_shapes(theirs, mup_mlp(BASE), delta=mup_mlp(2 * BASE))
     theirs.double()
     ours = MLP(WIDTH).double()
     ours.load_state_dict(theirs.state_dict())
@@ -472,14 +461,14 @@ def test_a_factor_of_one_parameter_moves_its_rate_alone():
         model = MLP(WIDTH)
         plain = p.plan(model, None, p.recipe(scaling, "adamw")).groups(**constants)
         changed = p.plan(model, None, p.recipe(scaling, "adamw")).groups(
-            factors={"inp.weight": 3.0}, **constants
+            factors={"input.weight": 3.0}, **constants
         )
         for name, parameter in model.named_parameters():
             (old,), (new,) = (
                 [g for g in groups if any(parameter is q for q in g["params"])]
                 for groups in (plain, changed)
             )
-            assert new["lr"] == (1.5 if name == "inp.weight" else old["lr"])
+            assert new["lr"] == (1.5 if name == "input.weight" else old["lr"])
             product = old["lr"] * old["weight_decay"]
             assert new["lr"] * new["weight_decay"] == pytest.approx(product, rel=1e-12)
     with pytest.raises(UserError, match=r"factors of \['positions'\], but the model has"):

@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import time
+from functools import partial
 
 import mup
 import pytest
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import widthwise
+from benchmarks.zoo.small import MLP, Tied, Transformer, by_torch, stepwise
 from repro.errors import UserError
 from widthwise.optimizers.known import shipped
 
@@ -19,17 +21,6 @@ BASE, INPUTS, CLASSES = 32, 6, 5
 NAMES = ("SP", "muP", "muP-multiplier", "LVP", "neural-tangent", "hybrid", "maximal-update, M")
 ROWS = torch.randn(8, INPUTS, generator=torch.Generator().manual_seed(3))
 TOKENS = torch.arange(16).reshape(2, 8) % 11
-
-
-class MLP(nn.Module):
-    def __init__(self, width, readout=nn.Linear):
-        super().__init__()
-        self.input = nn.Linear(INPUTS, width)
-        self.hidden = nn.Linear(width, width)
-        self.readout = readout(width, CLASSES)
-
-    def forward(self, x):
-        return self.readout(torch.tanh(self.hidden(torch.tanh(self.input(x)))))
 
 
 class Net(nn.Module):
@@ -44,29 +35,7 @@ class Net(nn.Module):
         return self.readout(F.relu(self.conv(F.relu(self.norm(self.stem(x))))).mean((2, 3)))
 
 
-class Transformer(nn.Module):
-    """Two heads whose dimension grows; tied: the readout is the embedding transposed."""
-
-    def __init__(self, width, readout=nn.Linear, tied=False, power=-0.5):
-        super().__init__()
-        self.scale = (width // 2) ** power
-        self.embedding = nn.Embedding(11, width)
-        self.norm, self.final = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.readout = readout(width, 11, bias=False)
-        if tied:
-            self.readout.weight = self.embedding.weight
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        q, k, v = self.qkv(self.norm(x)).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
-        # Its own by default, where the class is the user's: scaled by `power` in mup's.
-        y = F.scaled_dot_product_attention(q, k, v, scale=self.scale)
-        return self.readout(self.final(x + self.out(y.transpose(1, 2).flatten(2))))
-
-
-def tied(width):
-    return Transformer(width, tied=True)
+tied = partial(Transformer, tied=True)
 
 
 MODELS = {
@@ -137,16 +106,14 @@ def test_training_is_that_of_the_mup_package(model, optimizer):
     roles = traced(make, inputs)
     if inputs.is_floating_point():
         inputs = inputs.double()
-    other = theirs(
-        make if model != "transformer" else lambda w, r: Transformer(w, r, power=-1), width
-    ).double()
+    other = theirs(make, width).double()
     ours = made(make, width).double()
     ours.load_state_dict(other.state_dict())
     adamw = optimizer == "adamw"
     recipe = widthwise.recipe("muP-multiplier", "adamw" if adamw else torch.optim.SGD)
     plan = widthwise.plan(ours, roles, recipe)
     if model == "transformer":  # theirs is a mean, at the base width as well
-        other.scale = (BASE // 2) ** 0.5 / (width // 2)
+        other.attention.attend = partial(by_torch, scale=(BASE // 2) ** 0.5 / (width // 2))
     settings = {"lr": 0.02, "weight_decay": 0.1}
     if optimizer == "sgd":
         mine = torch.optim.SGD(plan.groups(0.02, 0.1), momentum=0.9)
@@ -192,7 +159,7 @@ def test_a_tied_readout_and_attention_have_their_factors():
     roles, width = traced(tied, TOKENS), 4 * BASE
     ours = widthwise.plan(made(tied, width).eval(), roles, "muP").model
     plain = made(tied, width).eval()
-    plain.scale = (BASE // 2) ** 0.5 / (width // 2)
+    plain.attention.attend = partial(by_torch, scale=(BASE // 2) ** 0.5 / (width // 2))
     torch.testing.assert_close(ours(TOKENS), plain(TOKENS) / 4)
     with pytest.raises(UserError, match="LVP: no multiplier is defined for a tied readout"):
         widthwise.plan(made(tied, width), roles, "LVP")
@@ -218,25 +185,17 @@ def test_factors_stay_through_copies_state_dicts_and_compilation():
         ours.load_state_dict(wider.state_dict())
 
 
-class Functional(nn.Module):
-    """A tied readout that is no layer."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.embedding, self.final = nn.Embedding(11, width), nn.LayerNorm(width)
-
-    def forward(self, tokens):
-        return F.linear(self.final(self.embedding(tokens)), self.embedding.weight)
+functional = partial(Tied, layer=False)
 
 
 def test_a_readout_that_is_no_layer_is_given_by_what_it_reads():
-    roles, model = traced(Functional, TOKENS), made(Functional, 4 * BASE)
+    roles, model = traced(functional, TOKENS), made(functional, 4 * BASE)
     expected = model(TOKENS) / 4
     with pytest.raises(UserError, match="embedding.weight: reads what it is given in the module"):
         widthwise.plan(model, roles, "muP")
     with pytest.raises(UserError, match="readout='last' is no module of the model"):
         widthwise.plan(model, roles, "muP", readout="last")
-    widthwise.plan(model, roles, "muP", readout="final")
+    widthwise.plan(model, roles, "muP", readout="norm")
     torch.testing.assert_close(model(TOKENS), expected)
 
 
@@ -303,31 +262,23 @@ def test_groups_are_made_in_no_time():
     assert time.process_time() - start < 0.05
 
 
-class Eager(Transformer):
+def eager(width, power=-0.5):
     """Logits of its own making, scaled by a power of head_dim."""
-
-    power = -0.5
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        q, k, v = self.qkv(self.norm(x)).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
-        y = ((q @ k.mT) * q.shape[-1] ** self.power).softmax(-1) @ v
-        return self.readout(self.final(x + self.out(y.transpose(1, 2).flatten(2))))
+    return Transformer(width, attend=partial(stepwise, power=power))
 
 
-class Mean(Eager):
-    power = -1
+mean = partial(eager, power=-1)
 
 
 def test_attention_that_no_hook_reaches_is_refused_unless_it_is_a_mean_already():
-    roles = traced(Eager, TOKENS)
-    with pytest.raises(UserError, match="^the module itself: computes its logits itself: scale"):
-        widthwise.plan(made(Eager, 2 * BASE), roles, "muP")
-    widthwise.plan(made(Eager, 2 * BASE), roles, "SP")
-    widthwise.plan(made(Eager, BASE), roles, "muP")
-    roles = traced(Mean, TOKENS)
+    roles = traced(eager, TOKENS)
+    with pytest.raises(UserError, match="^attention: computes its logits itself: scale"):
+        widthwise.plan(made(eager, 2 * BASE), roles, "muP")
+    widthwise.plan(made(eager, 2 * BASE), roles, "SP")
+    widthwise.plan(made(eager, BASE), roles, "muP")
+    roles = traced(mean, TOKENS)
     assert not roles.warnings
-    widthwise.plan(made(Mean, 2 * BASE), roles, "muP")
+    widthwise.plan(made(mean, 2 * BASE), roles, "muP")
 
 
 def test_muon_is_for_a_model_of_one_s_own():

@@ -1,28 +1,30 @@
 """What two traces saw is paired by module, whatever else a model has beside it."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo import small
 from widthwise.tracing.uses import paired
 
 BASE = 32
 TOKENS = torch.randint(20, (2, 7), generator=torch.Generator().manual_seed(0))
 
 
-class Fused(nn.Module):
+class Fused(small.Attention):
     """Attention of torch's, which is one operator on a CPU and several on the meta device."""
 
+    attend = staticmethod(partial(F.scaled_dot_product_attention, is_causal=True))
+
     def __init__(self, width, head_dim):
-        super().__init__()
-        self.head_dim, self.qkv = head_dim, nn.Linear(width, 3 * width)
+        super().__init__(width, width // head_dim, self.attend)
 
     def forward(self, x):
-        q, k, v = (z.unflatten(-1, (-1, self.head_dim)) for z in self.qkv(x).chunk(3, -1))
-        y = F.scaled_dot_product_attention(*(z.transpose(1, 2) for z in (q, k, v)), is_causal=True)
-        return x + y.transpose(1, 2).flatten(2)
+        return x + super().forward(x)
 
 
 class Stock(nn.Module):
@@ -39,10 +41,7 @@ class Stock(nn.Module):
 class Softmax(Fused):
     """Attention of one's own."""
 
-    def forward(self, x):
-        q, k, v = (z.unflatten(-1, (-1, self.head_dim)) for z in self.qkv(x).chunk(3, -1))
-        q, k, v = (z.transpose(1, 2) for z in (q, k, v))
-        return x + ((q @ k.mT / self.head_dim).softmax(-1) @ v).transpose(1, 2).flatten(2)
+    attend = staticmethod(partial(small.stepwise, power=-1))
 
 
 class Linear(nn.Module):

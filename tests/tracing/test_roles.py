@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks.zoo import hugging_face
 from repro import models
 from repro.checks.tiny import MODELS, tiny_run
 from repro.data.random_data import random_data
@@ -408,7 +409,6 @@ def kinds(found):
 @pytest.mark.slow  # imports timm, torchvision and transformers
 def test_every_parameter_of_stock_models_has_a_role():
     import timm
-    import transformers
     from timm.models import ConvNeXt, MlpMixer, SwinTransformer, VisionTransformer
     from torchvision.models import DenseNet, MobileNetV2
 
@@ -423,17 +423,11 @@ def test_every_parameter_of_stock_models_has_a_role():
         return timm.models.ResNet(block, [2] * 4, 10, stem_width=width, channels=widths)
 
     def gpt2(width):
-        config = {"vocab_size": 99, "n_positions": 32, "n_embd": width, "n_layer": 2, "n_head": 4}
-        return transformers.GPT2LMHeadModel(
-            transformers.GPT2Config(**config, bos_token_id=0, eos_token_id=0)
-        )
+        return hugging_face.gpt2(width, 4)
 
     def llama(width):
-        more = {"num_attention_heads": width // 12, "num_key_value_heads": width // 24}
-        sizes = {"hidden_size": width, "intermediate_size": round(width / 6) * 16}
-        return transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(vocab_size=99, num_hidden_layers=2, **sizes, **more)
-        )
+        more = {"num_key_value_heads": width // 24, "intermediate_size": round(width / 6) * 16}
+        return hugging_face.llama(width, width // 12, **more)
 
     images, tokens = torch.randn(2, 3, 32, 32), torch.arange(14).reshape(2, 7)
     convnext = {"depths": (1, 1, 1, 1), "num_classes": 10}

@@ -2,15 +2,17 @@
 
 import copy
 import math
+from functools import partial
 
 import pytest
 import torch
 import torch.nn.functional as F
-from modules_to_widen import ROWS, TOKENS, LanguageModel, cases, mlp, mup_model
 from torch import nn
 from torch.optim import lr_scheduler
 
 import widthwise
+from benchmarks.zoo.small import Tied, Transformer, stepwise, times
+from benchmarks.zoo.to_widen import ROWS, TOKENS, cases, mlp, mup_model
 from repro.errors import UserError
 
 
@@ -37,11 +39,6 @@ def apart(narrow, wide, steps=6, x=ROWS, between=lambda: None):
         worst = max(worst, float((step(*wide, x) - expected).abs().max()))
         between()
     return worst
-
-
-def times(make, width=8):
-    """The factor's module of a function of the width, in float64."""
-    return lambda factor: make(width * factor).double()
 
 
 def adam(model, **changes):
@@ -83,29 +80,19 @@ def test_a_module_is_widened_right_or_refused_by_the_layer_that_differs(name):
     assert apart((model, [optimizer]), (wide, [grown]), x=inputs) <= bound
 
 
-class Attention(nn.Module):
-    """One head, whose dimension grows; branch and readout start at zero, as is often done."""
-
-    def __init__(self, width, power):
-        super().__init__()
-        self.first, self.qkv = nn.Linear(5, width), nn.Linear(width, 3 * width)
-        self.proj, self.out = nn.Linear(width, width), nn.Linear(width, 3)
-        self.power = power
-        for layer in (self.proj, self.out):
-            nn.init.zeros_(layer.weight)
-
-    def forward(self, x):
-        x = self.first(x)[None]
-        q, k, v = self.qkv(x).chunk(3, -1)
-        weights = (q @ k.mT * q.shape[-1] ** self.power).softmax(-1)
-        return self.out(x + self.proj(weights @ v))
+def zeroed(width, power):
+    """Branch and readout start at zero, as is often done."""
+    model = Transformer(width, heads=1, attend=partial(stepwise, power=power))
+    for layer in (model.attention.out, model.readout):
+        nn.init.zeros_(layer.weight)
+    return model
 
 
 def test_zeros_hide_nothing():
-    right, wrong = (times(lambda width, p=power: Attention(width, p)) for power in (-1, -0.5))
-    widthwise.widen(right(1), None, 2, right, ROWS)
+    right, wrong = (times(partial(zeroed, power=power)) for power in (-1, -0.5))
+    widthwise.widen(right(1), None, 2, right, TOKENS)
     with pytest.raises(UserError, match="its output differs .* as head_dim\\^-0.5"):
-        widthwise.widen(wrong(1), None, 2, wrong, ROWS)
+        widthwise.widen(wrong(1), None, 2, wrong, TOKENS)
 
 
 def bias_free(widths):
@@ -384,7 +371,7 @@ def test_a_module_whose_output_grows_is_compared_with_its_units_repeated():
 
 
 def test_a_widened_language_model_learns_its_loss_through_the_model_output():
-    make = times(lambda width: LanguageModel(width, True))
+    make = times(partial(Tied, mean=True))
     model = make(1)
     optimizer = adam(model)
     wide, grown, _ = widthwise.widen(model, optimizer, 2, make, (TOKENS,))
@@ -398,52 +385,21 @@ def test_a_widened_language_model_learns_its_loss_through_the_model_output():
             o.zero_grad(), loss.backward(), o.step()
 
 
-class Fused(nn.Module):
-    """Two heads whose dimension grows, by torch's own function with its usual scale."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.first, self.norm = nn.Linear(5, width), nn.LayerNorm(width)
-        self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in "qkvo")
-        self.readout = nn.Linear(width, 3)
-
-    def attend(self, q, k, v):
-        return F.scaled_dot_product_attention(q, k, v)
-
-    def forward(self, x):
-        x = self.first(x)
-        read = self.norm(x)
-        q, k, v = (
-            layer(read).unflatten(-1, (2, -1)).transpose(-2, -3)
-            for layer in (self.q, self.k, self.v)
-        )
-        x = x + self.o(self.attend(q, k, v).transpose(-2, -3).flatten(-2))
-        return self.readout(x)
-
-
-class Stepwise(Fused):
-    def attend(self, q, k, v):
-        return (q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5).softmax(-1) @ v
-
-
-SENTENCES = torch.randn(4, 6, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-
-
 def test_logits_are_scaled_where_head_dim_grows_if_that_is_asked_for():
-    make = times(Fused)
+    make = times(Transformer)
     model = make(1)
     optimizer = adam(model)
     with pytest.raises(UserError, match="as head_dim\\^-0.5: .* or scale_logits=True$"):
-        widthwise.widen(model, optimizer, 4, make, SENTENCES)
+        widthwise.widen(model, optimizer, 4, make, TOKENS)
     average = torch.optim.swa_utils.AveragedModel(model)
-    wide, grown, growth = widthwise.widen(model, optimizer, 4, make, SENTENCES, scale_logits=True)
+    wide, grown, growth = widthwise.widen(model, optimizer, 4, make, TOKENS, scale_logits=True)
     torch.testing.assert_close(
-        growth.shadow(average, wide)(SENTENCES), average(SENTENCES), rtol=1e-9, atol=1e-12
+        growth.shadow(average, wide)(TOKENS), average(TOKENS), rtol=1e-9, atol=1e-12
     )
     again = copy.deepcopy(wide)
-    assert apart((model, [optimizer]), (wide, [grown]), x=SENTENCES) < 1e-9
+    assert apart((model, [optimizer]), (wide, [grown]), x=TOKENS) < 1e-9
     again.load_state_dict(wide.state_dict())
-    torch.testing.assert_close(again(SENTENCES), wide(SENTENCES))
+    torch.testing.assert_close(again(TOKENS), wide(TOKENS))
     with pytest.raises(RuntimeError, match="widthwise_factors"):
         make(4).load_state_dict(wide.state_dict())
 
@@ -451,16 +407,16 @@ def test_logits_are_scaled_where_head_dim_grows_if_that_is_asked_for():
 @pytest.mark.parametrize("scale_logits", [False, True])
 def test_a_model_with_factors_is_widened_again(scale_logits):
     """Found in review: "buffers ['widthwise_factors'] are in one of them only"."""
-    make = times(Fused)
+    make = times(Transformer)
     model = make(1)
-    wide, _, _ = widthwise.widen(model, None, 2, make, SENTENCES, scale_logits=True)
+    wide, _, _ = widthwise.widen(model, None, 2, make, TOKENS, scale_logits=True)
     optimizer = adam(wide)
     wider, grown, _ = widthwise.widen(
-        wide, optimizer, 2, lambda k: make(2 * k), SENTENCES, scale_logits=scale_logits
+        wide, optimizer, 2, lambda k: make(2 * k), TOKENS, scale_logits=scale_logits
     )
-    torch.testing.assert_close(wider(SENTENCES), model(SENTENCES))
+    torch.testing.assert_close(wider(TOKENS), model(TOKENS))
     assert torch.equal(wider.widthwise_factors, wide.widthwise_factors)
-    assert apart((wide, [optimizer]), (wider, [grown]), x=SENTENCES) < 1e-9
+    assert apart((wide, [optimizer]), (wider, [grown]), x=TOKENS) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -473,7 +429,7 @@ def test_a_model_with_factors_is_widened_again(scale_logits):
 )
 def test_what_is_no_number_is_said(spoil, says):
     """Found in review: "the module draws random numbers that are no dropout"."""
-    make = times(lambda width: mlp(width))
+    make = times(mlp)
     model = make(1)
     inputs = spoil(model)
     inputs = inputs if inputs.shape == ROWS.shape else ROWS
@@ -483,18 +439,17 @@ def test_what_is_no_number_is_said(spoil, says):
 
 @pytest.mark.parametrize("tolerance", [math.nan, -1.0, 1.0])
 def test_a_tolerance_is_a_number_that_can_be_held(tolerance):
-    make = times(lambda width: mlp(width))
+    make = times(mlp)
     with pytest.raises(UserError, match="give a number from 0 to below 1"):
         widthwise.widen(make(1), None, 2, make, ROWS.double(), tolerance=tolerance)
 
 
 def test_logits_that_no_function_of_torch_s_computes_are_not_scaled():
+    own = times(partial(Transformer, attend=stepwise))
     with pytest.raises(UserError, match="let heads grow in number$"):
-        widthwise.widen(
-            Stepwise(8).double(), None, 4, times(Stepwise), SENTENCES, scale_logits=True
-        )
+        widthwise.widen(own(1), None, 4, own, TOKENS, scale_logits=True)
     with pytest.raises(UserError, match="scale_logits needs inputs"):
-        widthwise.widen(Fused(8), None, 4, Fused, unchecked=True, scale_logits=True)
-    heads = times(lambda width: mlp(width))
+        widthwise.widen(Transformer(8), None, 4, Transformer, unchecked=True, scale_logits=True)
+    heads = times(mlp)
     plain, _, _ = widthwise.widen(heads(1), None, 4, heads, ROWS.double(), scale_logits=True)
     assert "widthwise_factors" not in plain.state_dict()  # nothing to scale

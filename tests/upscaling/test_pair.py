@@ -1,64 +1,48 @@
 """A pair of modules is made and looked at once, whatever is to be done with it."""
 
+from functools import partial
+
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import nn
 
 import widthwise
+from benchmarks.zoo.small import Transformer
 from widthwise.tracing import passes as passes_of
 from widthwise.tracing.passes import passes
 from widthwise.tracing.roles import roles_of
 from widthwise.upscaling.untying import tied_readouts, untie
 
-
-class Tied(nn.Module):
-    """An embedding that is the readout too, and attention whose head dimension grows."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.tokens, self.out = nn.Embedding(7, width), nn.Linear(width, 7, bias=False)
-        self.out.weight = self.tokens.weight
-        self.qkv, self.join = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, tokens):
-        x = self.tokens(tokens)
-        q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
-        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-        return self.out(self.norm(x + self.join(y)))
-
-
+tied = partial(Transformer, tied=True)
 TOKENS = torch.tensor([[1, 2, 3, 4], [6, 5, 0, 1]])
 
 
 def test_a_module_is_untied_scaled_and_widened_by_one_look_at_it(monkeypatch):
     """It was made, copied and traced three times."""
     torch.manual_seed(0)
-    model, made, traced = Tied(8), [], []
+    model, made, traced = tied(8), [], []
     once = passes_of.trace
     monkeypatch.setattr(passes_of, "trace", lambda *of: (traced.append(of), once(*of))[1])
 
     def make(factor):
         made.append(factor)
-        return Tied(8 * factor)
+        return tied(8 * factor)
 
     wide, _, growth = widthwise.widen(model, None, 2, make, TOKENS, untie=True, scale_logits=True)
-    assert growth.untied == ("out.weight",) and hasattr(wide, "widthwise_factors")
+    assert growth.untied == ("readout.weight",) and hasattr(wide, "widthwise_factors")
     torch.testing.assert_close(wide(TOKENS), model(TOKENS))
     assert len(traced) == 2 and made == [2]
 
 
 def test_what_was_seen_of_a_tied_module_says_what_its_untied_form_is():
-    narrow, wide = (Tied(width) for width in (8, 16))
-    tied = passes(narrow, wide, TOKENS, (8, 16), {})
-    readouts = tied_readouts(roles_of(tied), narrow)
-    assert readouts == {"out.weight": "tokens.weight"}
-    told = roles_of(tied.untied(readouts))
+    narrow, wide = (tied(width) for width in (8, 16))
+    seen = passes(narrow, wide, TOKENS, (8, 16), {})
+    readouts = tied_readouts(roles_of(seen), narrow)
+    assert readouts == {"readout.weight": "embedding.weight"}
+    told = roles_of(seen.untied(readouts))
     own = roles_of(passes(untie(narrow, readouts), untie(wide, readouts), TOKENS, (8, 16), {}))
     assert told.found == own.found and set(told.warnings) == set(own.warnings)
     assert told.inside == own.inside and told.attention == own.attention
-    assert told["out.weight"].kind == "output" and not told.found["tokens.weight"].tied
+    assert told["readout.weight"].kind == "output" and not told.found["embedding.weight"].tied
 
 
 @pytest.mark.parametrize("option", ["untie", "scale_logits"])
@@ -66,4 +50,4 @@ def test_what_is_seen_alone_is_asked_for_by_inputs(option):
     from widthwise.errors import UserError
 
     with pytest.raises(UserError, match=f"widen: {option} needs inputs, which show"):
-        widthwise.widen(Tied(8), None, 2, lambda k: Tied(8 * k), unchecked=True, **{option: True})
+        widthwise.widen(tied(8), None, 2, lambda k: tied(8 * k), unchecked=True, **{option: True})

@@ -1,21 +1,19 @@
 """What a widened model takes along: gradients, state, rates, noise, weights of its own."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
 import torch.nn.functional as F
-from modules_to_widen import ROWS, TOKENS, mlp
 from torch import nn
 from torch.optim import lr_scheduler
 
 import widthwise
+from benchmarks.zoo.small import Tied, times
+from benchmarks.zoo.to_widen import ROWS, TOKENS, mlp
 from widthwise.errors import UserError
 from widthwise.upscaling.untying import untied
-
-
-def times(make, width=8):
-    return lambda factor: make(width * factor).double()
 
 
 def adamw(model, **changes):
@@ -37,22 +35,6 @@ def train(model, optimizer, x=ROWS, steps=3, scheduler=None):
         if scheduler:
             scheduler.step()
     return model(x).detach()
-
-
-class Tied(nn.Module):
-    """A readout tied to the embedding, its logits not divided by the width."""
-
-    def __init__(self, width, layer=True):
-        super().__init__()
-        self.embedding, self.norm = nn.Embedding(30, width), nn.LayerNorm(width)
-        self.hidden = nn.Linear(width, width)
-        self.readout = nn.Linear(width, 30, bias=False) if layer else None
-        if layer:
-            self.readout.weight = self.embedding.weight
-
-    def forward(self, tokens):
-        x = self.norm(self.hidden(self.embedding(tokens)).tanh())
-        return self.readout(x) if self.readout else F.linear(x, self.embedding.weight)
 
 
 def test_a_tied_readout_is_untied_and_widened_exactly():
@@ -81,9 +63,7 @@ def test_what_cannot_be_untied_is_named():
     with pytest.raises(UserError, match="readout.weight has a gradient, the sum of"):
         widthwise.widen(model, None, 2, times(Tied), TOKENS, untie=True)
 
-    def without(width):
-        return Tied(width, layer=False)
-
+    without = partial(Tied, layer=False)
     with pytest.raises(UserError, match="is read in the module itself, which has no weights of"):
         widthwise.widen(without(8).double(), None, 2, times(without), TOKENS, untie=True)
     _, _, growth = widthwise.widen(mlp(8).double(), None, 2, times(mlp), ROWS, untie=True)
@@ -269,11 +249,7 @@ def test_a_complex_parameter_is_widened():
 
 
 def test_a_rate_of_0_is_warned_of():
-    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
-
-    def make(factor):
-        return nn.Sequential(nn.Linear(4, 8 * factor), nn.Linear(8 * factor, 2))
-
+    model = mlp(8).double()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
     with pytest.warns(UserWarning, match="every learning rate is 0, as at the end of a schedule"):
-        widthwise.widen(model, optimizer, 2, make, torch.randn(3, 4))
+        widthwise.widen(model, optimizer, 2, times(mlp), ROWS)

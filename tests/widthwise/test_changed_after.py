@@ -6,20 +6,11 @@ import torch.nn.utils.prune as prune
 from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo import hugging_face
+from benchmarks.zoo.small import Tied
 from widthwise.errors import UserError
 
-TOKENS = torch.randint(50, (4, 9), generator=torch.Generator().manual_seed(0))
-
-
-def make(width):
-    model = nn.Sequential(
-        nn.Embedding(50, width),
-        nn.Linear(width, width),
-        nn.Tanh(),
-        nn.Linear(width, 50, bias=False),
-    )
-    model[3].weight = model[0].weight
-    return model
+TOKENS = torch.randint(11, (4, 9), generator=torch.Generator().manual_seed(0))
 
 
 class Adapted(nn.Module):
@@ -33,15 +24,19 @@ class Adapted(nn.Module):
 CHANGES = {
     "to_empty unties": (
         lambda m: m.to("meta").to_empty(device="cpu"),
-        "3.weight was tied to 0.weight and is not now, as after to_empty: tie the weights again",
+        "readout.weight was tied to embedding.weight and is not now, as after to_empty: tie the "
+        "weights again",
     ),
-    "pruned": (lambda m: prune.identity(m[1], "weight"), "1.weight_orig is not among"),
+    "pruned": (lambda m: prune.identity(m.hidden, "weight"), "hidden.weight_orig is not among"),
     "normalized": (
-        lambda m: nn.utils.parametrizations.weight_norm(m[1]),
-        "1.parametrizations.weight.original0 is not among",
+        lambda m: nn.utils.parametrizations.weight_norm(m.hidden),
+        "hidden.parametrizations.weight.original0 is not among",
     ),
     "a layer more": (lambda m: m.add_module("x", nn.Linear(50, 3)), "x.weight is not among"),
-    "an adapter": (lambda m: m.__setitem__(1, Adapted(m[1])), "1.base_layer.weight is not among"),
+    "an adapter": (
+        lambda m: setattr(m, "hidden", Adapted(m.hidden)),
+        "hidden.base_layer.weight is not among",
+    ),
 }
 METHODS = {
     "init_": lambda p: p.init_(torch.Generator()),
@@ -54,8 +49,8 @@ METHODS = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("method", METHODS)
 def test_what_changed_is_named(change, method):
-    model = make(64)
-    plan = ww.plan(model, ww.roles(make, 32, TOKENS), "muP")
+    model = Tied(64)
+    plan = ww.plan(model, ww.roles(Tied, 32, TOKENS), "muP")
     plan.groups(1e-3)
     CHANGES[change][0](model)
     with pytest.raises(UserError) as told:
@@ -65,34 +60,24 @@ def test_what_changed_is_named(change, method):
 
 
 def test_a_layer_that_was_replaced_by_a_wrapper_is_named_where_factors_are_folded():
-    model = make(64)
-    plan = ww.plan(model, ww.roles(make, 32, TOKENS), "muP")
-    del model[3]
-    with pytest.raises(UserError, match="fold_: '3' is no module of the model"):
+    model = Tied(64)
+    plan = ww.plan(model, ww.roles(Tied, 32, TOKENS), "muP")
+    model.readout = None
+    with pytest.raises(UserError, match="fold_: 'readout' is no module of the model"):
         plan.fold_()
 
 
 def test_clipping_asks_for_a_plan():
-    model, roles = make(64), ww.roles(make, 32, TOKENS)
+    model, roles = Tied(64), ww.roles(Tied, 32, TOKENS)
     with pytest.raises(UserError, match="clip_grad_norm_: Roles does not say"):
         ww.clip_grad_norm_(model.parameters(), 1.0, roles)
 
 
 def test_a_tied_model_of_hugging_face_is_told_to_tie_its_weights_again():
-    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers")
 
     def llama(width):
-        return transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(
-                vocab_size=50,
-                hidden_size=width,
-                intermediate_size=2 * width,
-                num_hidden_layers=1,
-                num_attention_heads=width // 16,
-                max_position_embeddings=32,
-                tie_word_embeddings=True,
-            )
-        )
+        return hugging_face.llama(width, width // 16, 1, tied=True)
 
     roles = ww.roles(llama, 32, TOKENS)
     with torch.device("meta"):

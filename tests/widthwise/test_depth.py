@@ -9,37 +9,18 @@ from parameters import kept
 from torch import nn
 
 import widthwise as ww
-from benchmarks._by_hand import walks
-from benchmarks._networks import Block as DecoderBlock
-from benchmarks._networks import Decoder
+from benchmarks.zoo.by_hand import walks
+from benchmarks.zoo.hugging_face import gpt2, llama
+from benchmarks.zoo.networks import Block as DecoderBlock
+from benchmarks.zoo.networks import Decoder
+from benchmarks.zoo.small import Block, Stack
 from widthwise.errors import UserError
 
 pytestmark = pytest.mark.long
 
 
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
-
-    def forward(self, x):
-        return x + self.down(self.up(self.norm(x)).relu())
-
-
-class Stacked(nn.Module):
-    def __init__(self, size):
-        super().__init__()
-        width = size["width"]
-        self.first = nn.Linear(5, width)
-        self.layers = nn.ModuleList(Block(width) for _ in range(size["depth"]))
-        self.norm, self.readout = nn.LayerNorm(width), nn.Linear(width, 3)
-
-    def forward(self, x):
-        x = self.first(x)
-        for layer in self.layers:
-            x = layer(x)
-        return self.readout(self.norm(x))
+def stack(size):
+    return Stack(size["width"], size["depth"])
 
 
 X = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
@@ -49,16 +30,16 @@ M_D, M_L = 4.0, 4.0
 
 def roles():
     torch.manual_seed(0)
-    return ww.roles(Stacked, BASE, X)
+    return ww.roles(stack, BASE, X)
 
 
 def test_a_layer_of_a_deeper_module_is_like_the_base_s():
     found = roles()
-    at = found.at(Stacked(LARGE))
+    at = found.at(stack(LARGE))
     assert at["layers.7.up.weight"].depth == M_L and at["layers.0.norm.weight"].depth == M_L
-    assert at["first.weight"].depth == at["norm.weight"].depth == at["readout.weight"].depth == 1
+    assert at["entry.weight"].depth == at["norm.weight"].depth == at["readout.weight"].depth == 1
     assert (at["layers.7.up.weight"].kind, at["layers.7.up.weight"].width_in) == ("hidden", M_D)
-    assert {role.depth for role in found.at(Stacked({"width": 32, "depth": 2})).values()} == {1}
+    assert {role.depth for role in found.at(stack({"width": 32, "depth": 2})).values()} == {1}
 
 
 def test_layers_that_are_not_alike_are_refused():
@@ -76,7 +57,7 @@ def test_the_recipe_is_completep_s_table(name, alpha):
     """Dey et al., CompleteP (arXiv 2505.01618), m_d and m_L the width and depth over the base's:
     branch m_L^-alpha; hidden lr m_d^-1 m_L^(alpha-1); lr of norms and biases m_L^(alpha-1); eps of
     a layer m_d^-1 m_L^-alpha; decay of hidden matrices m_d, of all else 1."""
-    model = Stacked(LARGE)
+    model = stack(LARGE)
     plan = ww.plan(model, roles(), ww.recipe("muP", depth=name), branches=["layers.*.down"])
     groups = plan.groups(lr=1.0, weight_decay=1.0, eps=1.0)
     of = {each: group for group in groups for each in group["names"]}
@@ -85,7 +66,7 @@ def test_the_recipe_is_completep_s_table(name, alpha):
         "layers.3.up.weight": (layer_rate / M_D, M_D, M_L**-alpha / M_D),
         "layers.3.norm.weight": (layer_rate, 1.0, M_L**-alpha / M_D),
         "layers.3.up.bias": (layer_rate, 1.0, M_L**-alpha / M_D),
-        "first.weight": (1.0, 1.0, 1 / M_D),
+        "entry.weight": (1.0, 1.0, 1 / M_D),
         "norm.weight": (1.0, 1.0, 1 / M_D),
     }
     for each, expected in table.items():
@@ -98,23 +79,23 @@ def test_the_recipe_is_completep_s_table(name, alpha):
 
 
 def test_the_branch_s_factor_acts_and_the_base_is_left_alone():
-    deep, plain = Stacked({"width": 8, "depth": 8}), Stacked({"width": 8, "depth": 8})
+    deep, plain = stack({"width": 8, "depth": 8}), stack({"width": 8, "depth": 8})
     plain.load_state_dict(deep.state_dict())
     ww.plan(deep, roles(), ww.recipe("muP", depth="1/L"), branches=["layers.*.down"])
     for layer in plain.layers:
         with torch.no_grad():
             layer.down.weight.mul_(1 / M_L), layer.down.bias.mul_(1 / M_L)
     torch.testing.assert_close(deep(X), plain(X))
-    base = ww.plan(Stacked(BASE), roles(), ww.recipe("muP", depth="1/L"))
+    base = ww.plan(stack(BASE), roles(), ww.recipe("muP", depth="1/L"))
     assert base.factors == () and {g["lr"] for g in base.groups(lr=0.1)} == {0.1}
 
 
 def test_what_depth_needs_is_said():
     with pytest.raises(UserError, match="lies in a stack of another depth .* or hold the depth"):
-        ww.plan(Stacked(LARGE), roles(), "muP")
+        ww.plan(stack(LARGE), roles(), "muP")
     deep = ww.recipe("muP", depth="1/L")
-    with pytest.raises(UserError, match="branches: 'first' is no layer of a stack"):
-        ww.plan(Stacked(LARGE), roles(), deep, branches=["first"])
+    with pytest.raises(UserError, match="branches: 'entry' is no layer of a stack"):
+        ww.plan(stack(LARGE), roles(), deep, branches=["entry"])
     with pytest.raises(UserError, match="depth '1/l': "):
         ww.recipe("muP", depth="1/l")
     for optimizer in ("sgd", "muon"):
@@ -130,7 +111,7 @@ def stacked(block, first=None):
     """make of a stack of blocks, each made by a function of the width."""
 
     def make(size):
-        model = Stacked({"width": size["width"], "depth": 0})
+        model = Stack(size["width"], 0)
         model.layers = nn.ModuleList(block(size["width"]) for _ in range(size["depth"]))
         return model
 
@@ -244,35 +225,23 @@ def test_branches_of_a_resnet_a_gpt2_and_a_llama_of_one_s_own():
     assert found == [{"attention.o", "mlp.2"}, {"attention.o", "mlp.down"}]
 
 
-def hugging_face_gpt2(size):
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    sizes = {"n_embd": size["width"], "n_head": size["width"] // 16, "n_layer": size["depth"]}
-    return GPT2LMHeadModel(GPT2Config(vocab_size=32, n_positions=8, **sizes))
-
-
-def hugging_face_llama(size):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    width, heads = size["width"], size["width"] // 16
-    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_attention_heads": heads}
-    return LlamaForCausalLM(LlamaConfig(vocab_size=32, num_hidden_layers=size["depth"], **sizes))
+def of_hugging_face(make):
+    return lambda size: make(size["width"], size["width"] // 16, size["depth"])
 
 
 @pytest.mark.slow  # imports transformers
 def test_branches_of_hugging_face_s_gpt2_and_llama():
     # In training mode, as they are made, GPT-2's pass its dropouts.
-    assert branches(hugging_face_gpt2, TOKENS, SMALL, DEEP) == {"attn.resid_dropout", "mlp.dropout"}
-    of_llama = branches(hugging_face_llama, TOKENS, SMALL, DEEP)
-    assert of_llama == {"self_attn.o_proj", "mlp.down_proj"}
+    found = [branches(of_hugging_face(each), TOKENS, SMALL, DEEP) for each in (gpt2, llama)]
+    assert found == [{"attn.resid_dropout", "mlp.dropout"}, {"self_attn.o_proj", "mlp.down_proj"}]
 
 
 @pytest.mark.slow  # imports transformers
 def test_a_deeper_model_s_spreads_are_those_of_the_base():
     """CompleteP has no 1/sqrt(2 L) in the init of what ends a branch, which GPT-2's make has."""
     torch.manual_seed(0)
-    base, deep = hugging_face_gpt2(SMALL), hugging_face_gpt2(SMALL | {"depth": 8})
-    found = ww.roles(hugging_face_gpt2, SMALL, TOKENS)
+    base, deep = of_hugging_face(gpt2)(SMALL), of_hugging_face(gpt2)(SMALL | {"depth": 8})
+    found = ww.roles(of_hugging_face(gpt2), SMALL, TOKENS)
     ww.plan(deep, found, ww.recipe("muP", depth="1/L")).init_()
     spreads = [m.transformer.h[1].mlp.c_proj.weight.std().item() for m in (base, deep)]
     assert spreads[1] == pytest.approx(spreads[0], rel=0.05)
@@ -281,7 +250,7 @@ def test_a_deeper_model_s_spreads_are_those_of_the_base():
 def test_roles_with_their_branches_are_saved(tmp_path):
     roles().save(tmp_path / "roles.json")
     loaded = ww.Roles.load(tmp_path / "roles.json")
-    plan = ww.plan(Stacked(LARGE), loaded, ww.recipe("muP", depth="1/L"))
+    plan = ww.plan(stack(LARGE), loaded, ww.recipe("muP", depth="1/L"))
     assert len(plan.factors) == 8
 
 
@@ -311,9 +280,9 @@ def test_the_check_over_depths_passes_1_over_l_alone(llama, rule, verdicts):
 def test_depths_that_are_none_are_refused():
     recipe = ww.recipe("muP", depth="1/L")
     with pytest.raises(UserError, match="depths \\[2\\]: give two or more"):
-        ww.coordinate_check(Stacked, recipe, walks, [8, 16], depths=[2])
+        ww.coordinate_check(stack, recipe, walks, [8, 16], depths=[2])
     with pytest.raises(UserError, match="depths .* give as many, increasing with them"):
-        ww.transfer(Stacked, [recipe], walks, [8, 16], depths=[4, 2])
+        ww.transfer(stack, [recipe], walks, [8, 16], depths=[4, 2])
 
 
 def test_transfer_goes_over_width_and_depth():
@@ -323,7 +292,7 @@ def test_transfer_goes_over_width_and_depth():
         return [(each, each[:, :3].argmax(1)) for each in x]
 
     found = ww.transfer(
-        Stacked,
+        stack,
         [ww.recipe("muP", depth=rule) for rule in ("1/L", "plain")],
         batches,
         [8, 16],
@@ -336,7 +305,7 @@ def test_transfer_goes_over_width_and_depth():
     first, second = (found.curves[name, 16].losses for name in found.names)
     assert (first != second).any()
     alone = ww.transfer(
-        Stacked,
+        stack,
         [ww.recipe("muP", depth="1/L")],
         batches,
         [8, 8],

@@ -1,43 +1,21 @@
 """A factor that never ran in training is noticed."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo.small import Stack, Transformer, stepwise
 from widthwise.errors import UserError
 from widthwise.tracing import scaled
 
 TOKENS = torch.randint(50, (4, 9), generator=torch.Generator().manual_seed(0))
 
 
-class Model(nn.Module):
-    """One head that grows, and a readout, which a fused loss goes around."""
-
-    def __init__(self, width, tied=False):
-        super().__init__()
-        self.embed, self.out = nn.Embedding(50, width), nn.Linear(width, 50, bias=False)
-        self.attend, self.norm = Attend(width), nn.LayerNorm(width)
-        if tied:
-            self.out.weight = self.embed.weight
-
-    def forward(self, tokens, hidden=False):
-        x = self.norm(self.attend(self.embed(tokens)))
-        return x if hidden else self.out(x)
-
-
-class Attend(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.qkv, self.kernel = nn.Linear(width, 3 * width), F.scaled_dot_product_attention
-
-    def forward(self, x):
-        return x + self.kernel(*self.qkv(x).chunk(3, -1))
-
-
-def own_kernel(q, k, v):
-    return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1) @ v
+Model = partial(Transformer, heads=1, vocabulary=50)
 
 
 def usual(model):
@@ -45,15 +23,15 @@ def usual(model):
 
 
 def fused(model):
-    logits = F.linear(model(TOKENS, hidden=True), model.out.weight)
+    logits = F.linear(model.features(TOKENS), model.readout.weight)
     return F.cross_entropy(logits.flatten(0, 1), TOKENS.flatten())
 
 
 def trained(tied, recipe, loss, kind=torch.optim.AdamW, change=None, wrap=lambda model: model):
     """A plan and its optimizer, after three steps."""
     scaled.COMPILED.clear()
-    roles = ww.roles(lambda width: Model(width, tied), 32, TOKENS)
-    model = Model(128, tied)
+    roles = ww.roles(partial(Model, tied=tied), 32, TOKENS)
+    model = Model(128, tied=tied)
     plan = ww.plan(model, roles, ww.recipe(recipe, kind)).init_()
     if change:
         change(model)
@@ -75,7 +53,7 @@ def test_a_loss_that_takes_the_weight_itself_is_told(tied, recipe, kind):
     plan, optimizer = trained(tied, recipe, fused, kind)
     with torch.no_grad():  # as an evaluation does
         usual(plan.model)
-    with pytest.raises(UserError, match="out: its factor was not applied in 3 steps"):
+    with pytest.raises(UserError, match="readout: its factor was not applied in 3 steps"):
         plan.check(optimizer)
     plan, optimizer = trained(tied, recipe, usual, kind)
     plan.check(optimizer)
@@ -88,10 +66,10 @@ def test_an_untied_readout_under_mup_has_none_and_any_loss_is_right():
 
 def test_a_kernel_in_place_of_torch_s_attention_is_told():
     def change(model):
-        model.attend.kernel = own_kernel
+        model.attention.attend = stepwise
 
     plan, optimizer = trained(False, "muP", usual, change=change)
-    with pytest.raises(UserError, match="attend: its factor was not applied"):
+    with pytest.raises(UserError, match="attention: its factor was not applied"):
         plan.check(optimizer)
 
 
@@ -100,10 +78,11 @@ def test_a_compiled_model_s_factors_run(fullgraph):
     def wrap(model):
         return torch.compile(model, backend="eager", fullgraph=fullgraph)
 
+    plain = partial(Stack, vocabulary=50)
     torch._dynamo.reset()
     if fullgraph:  # attention's factor breaks the graph: hold it to the readout alone
-        roles = ww.roles(Plain, 32, TOKENS)
-        model = Plain(128)
+        roles = ww.roles(plain, 32, TOKENS)
+        model = plain(128)
         plan = ww.plan(model, roles, "muP-multiplier")
         optimizer = torch.optim.AdamW(plan.groups(1e-2))
         usual(wrap(model)).backward()
@@ -111,13 +90,6 @@ def test_a_compiled_model_s_factors_run(fullgraph):
     else:
         plan, optimizer = trained(True, "muP", usual, wrap=wrap)
     plan.check(optimizer)
-
-
-class Plain(Model):
-    def forward(self, tokens):
-        return self.out(
-            self.norm(self.attend.qkv(self.embed(tokens)).tanh()[..., : self.out.in_features])
-        )
 
 
 def test_a_head_that_is_not_trained_is_none_of_it():

@@ -1,32 +1,16 @@
 """What a user's file may do wrong ends in one line, with status 1, and never as a passed check."""
 
 import math
+from pathlib import Path
 
 import pytest
-import torch
-from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo import users
 from widthwise.__main__ import main
 from widthwise.errors import UserError
 
-FILE = """
-import sys
-import torch
-from torch import nn
-
-WIDTHS = [8, 16]
-RATES = [2.0**-7, 2.0**-5, 2.0**-3]
-
-
-def make(width):
-    return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
-
-
-def batches(seed):
-    x = torch.randn(10, 16, 4, generator=torch.Generator().manual_seed(seed))
-    return [(each, each[:, :2]) for each in x]
-"""
+FILE = f"import sys\n{Path(users.__file__).read_text()}"
 ENDS = "class Ends(nn.Module):\n    def forward(self, x):\n        sys.exit(0)\n"
 WRONG = {
     "in the file": ("sys.exit(0)", "SystemExit: sys.exit(0) ends no check: take it out"),
@@ -141,15 +125,6 @@ def test_rules_that_are_wrong_are_a_line(rules, said, tmp_path):
     assert str(error.value).startswith(str(path)) and said in str(error.value)
 
 
-def make(width):
-    return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
-
-
-def batches(seed):
-    x = torch.randn(10, 16, 4, generator=torch.Generator().manual_seed(seed))
-    return [(each, each[:, :2]) for each in x]
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -169,14 +144,14 @@ def test_a_comparison_that_would_say_nothing_is_an_error(more, said):
 
     settings = {"recipes": ["muP"], "widths": [8, 16], "seeds": 2, "loss": loss} | more
     with pytest.raises(UserError, match=said):
-        ww.transfer(make, batches=batches, **settings)
+        ww.transfer(users.make, batches=users.batches, **settings)
 
 
 def test_a_weight_decay_is_tuned_narrow_and_carried():
     found = ww.transfer(
-        make,
+        users.make,
         ["muP", ww.recipe("muP", decay="plain")],
-        batches,
+        users.batches,
         widths=[8, 32],
         tune={"lr": [2.0**-6, 2.0**-4, 2.0**-2], "weight_decay": [0.0, 8.0]},
         seeds=2,

@@ -4,20 +4,16 @@ import pytest
 import torch
 
 import widthwise as ww
+from benchmarks.zoo.hugging_face import llama
 from widthwise.errors import UserError
 
 pytestmark = pytest.mark.slow  # imports transformers
 
-BASE, WIDTH, HEADS = 32, 64, 2
+BASE, WIDTH = 32, 64
 STEPS, SAVED = 6, 3
 
 
-def make(width):
-    """Two heads, whose dimension grows: their logits get a factor."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_attention_heads": HEADS}
-    return LlamaForCausalLM(LlamaConfig(vocab_size=32, num_hidden_layers=2, **sizes))
+make = llama  # two heads, whose dimension grows: their logits get a factor
 
 
 def rows():

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo.small import mlp
 from widthwise.errors import UserError
 
 TOKENS = torch.randint(20, (3, 7), generator=torch.Generator().manual_seed(0))
@@ -99,9 +100,7 @@ def test_decay_is_by_kind_or_by_name():
 
 
 def test_a_wrapped_model_is_named():
-    def make(width):
-        return nn.Sequential(nn.Linear(6, width), nn.Linear(width, 3))
-
+    make = mlp(6, 3)
     roles = ww.roles(make, 16, torch.randn(2, 6))
     for model, said in (
         (torch.compile(make(64)), "torch.compile: plan the module it was made from"),

@@ -1,12 +1,15 @@
 """A plan on models and optimizers of one's own, from roles to what is saved and served."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo import hugging_face
+from benchmarks.zoo.small import mlp
 from widthwise.errors import UserError
 from widthwise.optimizers._muon_adamw import ADJUSTMENTS, orthogonalized
 from widthwise.optimizers.known import shipped
@@ -15,10 +18,7 @@ BASE, WIDE = 32, 128
 ROWS = torch.randn(8, 6, generator=torch.Generator().manual_seed(0))
 
 
-def make(width):
-    return nn.Sequential(
-        nn.Linear(6, width), nn.Tanh(), nn.Linear(width, width), nn.Linear(width, 3)
-    )
+make = mlp(6, 3)
 
 
 def planned(recipe="muP", width=WIDE):
@@ -157,20 +157,7 @@ def test_factors_that_are_folded_into_weights_are_the_same_function():
     plan.model.load_state_dict(plain.state_dict())
 
 
-def llama(width):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=64,
-            hidden_size=width,
-            intermediate_size=2 * width,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            tie_word_embeddings=True,
-            max_position_embeddings=32,
-        )
-    )
+llama = partial(hugging_face.llama, depth=1, tied=True, vocab_size=64)
 
 
 def test_a_llama_of_hugging_face_s_trains_saves_loads_and_resumes_with_its_plan(tmp_path):
@@ -257,4 +244,4 @@ def test_a_plan_prints_a_table():
     assert lines[0].startswith("muP-multiplier, adamw, independent; widths, rates and decay")
     assert lines[1].split() == ["parameter", "kind", "in", "out", "lr", "weight", "decay"]
     assert "2.weight   hidden" in lines[4] and lines[4].split()[2:] == ["4", "4", "0.25", "4"]
-    assert lines[-1] == "3: input times 0.25" and len(lines) == 2 + 6 + 1
+    assert lines[-1] == "4: input times 0.25" and len(lines) == 2 + 6 + 1

@@ -1,6 +1,7 @@
 """What went wrong in silence: each is right now, refused, or warned of by name."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo.small import Transformer, mlp
 from widthwise.errors import UserError
 
 BASE, WIDE = 32, 128
@@ -15,19 +17,9 @@ ROWS = torch.randn(8, 6, generator=torch.Generator().manual_seed(0))
 TOKENS = torch.arange(16).reshape(2, 8) % 11
 
 
-class Attention(nn.Module):
+def attending(attend):
     """One head whose dimension grows; `attend` is of the case."""
-
-    def __init__(self, width, attend):
-        super().__init__()
-        self.embedding, self.attend = nn.Embedding(11, width), attend
-        self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))
-        self.readout = nn.Linear(width, 5)
-
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        heads = (part(x).unsqueeze(1) for part in (self.q, self.k, self.v))
-        return self.readout(self.attend(*heads).squeeze(1))
+    return partial(Transformer, heads=1, attend=attend)
 
 
 def turned(x):
@@ -65,10 +57,10 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_attention_s_logits_scale_with_is_measured(case):
     attend, exponent = CASES[case]
-    roles = ww.roles(lambda width: Attention(width, attend), BASE, TOKENS)
+    roles = ww.roles(attending(attend), BASE, TOKENS)
     (found,) = roles.attention
     assert found.exponent == pytest.approx(exponent)
-    plan = ww.plan(Attention(WIDE, attend), roles, "muP")
+    plan = ww.plan(attending(attend)(WIDE), roles, "muP")
     powers = [math.log(f.value) / -math.log(BASE) for f in plan.factors if f.on == "logits"]
     assert powers == ([] if exponent == -1 else [pytest.approx(-1 - exponent)])
 
@@ -87,7 +79,7 @@ def products(q, k, v, weigh):
     ids=["sigmoid", "linear", "by hand"],
 )
 def test_attention_without_a_softmax_is_warned_of(attend):
-    roles = ww.roles(lambda width: Attention(width, attend), BASE, TOKENS)
+    roles = ww.roles(attending(attend), BASE, TOKENS)
     assert any("attention without a softmax, two towers" in line for line in roles.warnings)
 
 
@@ -96,7 +88,7 @@ def test_attention_without_a_batch_is_attention():
         q, k, v = q[0, 0], k[0, 0], v[0, 0]
         return ((q @ k.T * q.shape[-1] ** -0.5).softmax(-1) @ v)[None, None]
 
-    roles = ww.roles(lambda width: Attention(width, attend), BASE, TOKENS[:1])
+    roles = ww.roles(attending(attend), BASE, TOKENS[:1])
     assert [each.exponent for each in roles.attention] == [pytest.approx(-0.5)]
 
 
@@ -294,10 +286,7 @@ def test_complex_parameters_and_buffers_are_traced_and_drawn():
     assert torch.equal(model.freqs_cis, Complex(WIDE).freqs_cis)
 
 
-def make(width):
-    return nn.Sequential(
-        nn.Linear(6, width), nn.Tanh(), nn.Linear(width, width), nn.Linear(width, 3)
-    )
+make = mlp(6, 3)
 
 
 def planned(width=WIDE, recipe="muP"):
@@ -363,9 +352,9 @@ def test_other_ways_to_lose_a_factor_are_told():
     plan.check(optimizer)
     with pytest.raises(UserError, match="is trained and is not in the optimizer"):
         plan.check(torch.optim.AdamW(plan.groups(0.01, 0.1)[:1]))
-    plan.model[3] = nn.Linear(WIDE, 3)
+    plan.model[4] = nn.Linear(WIDE, 3)
     optimizer = torch.optim.AdamW(ww.plan(plan.model, plan.roles, plan.recipe).groups(0.01, 0.1))
-    with pytest.raises(UserError, match="3: has lost its factor"):
+    with pytest.raises(UserError, match="4: has lost its factor"):
         plan.check(optimizer)
 
 

@@ -2,17 +2,15 @@
 
 import pytest
 import torch
-from torch import nn
 
 import widthwise as ww
+from benchmarks.zoo.small import mlp
 from widthwise import printed
 from widthwise.checks.coordinates import over_widths
 from widthwise.checks.slopes import Measured
 from widthwise.checks.sweep import Sweep
 
-
-def make(width):
-    return nn.Sequential(nn.Linear(6, width), nn.Linear(width, 4))
+make = mlp(6, 4, hidden=0)
 
 
 def _objects():
@@ -45,7 +43,7 @@ def test_every_public_object_is_printed_as_a_table():
 def test_growth_says_what_became_of_a_tensor():
     growth = ww.widen(make(8), None, 2, lambda k: make(8 * k), torch.randn(2, 6))[2]
     rows = [line.split() for line in str(growth).splitlines()]
-    assert ["1.weight", "1x2", "1", "0.5"] in rows and ["0.weight", "2x1", "-", "1"] in rows
+    assert ["2.weight", "1x2", "1", "0.5"] in rows and ["0.weight", "2x1", "-", "1"] in rows
 
 
 def test_what_takes_more_than_two_seconds_says_so_on_stderr(capsys, monkeypatch):

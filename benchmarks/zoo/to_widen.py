@@ -1,15 +1,21 @@
-"""Thirty-odd modules that users have, with what `widthwise.widen` is to make of each.
+"""Forty modules that users have, with what `widthwise.widen` is to make of each.
 
 A case is (make: factor -> module, inputs, what comes of it): None where it is widened, else the
 layer that a refusal names. Every size that does not grow is held fixed.
 """
 
-from functools import cache
+# mypy: disable-error-code="union-attr,operator,index,assignment"
+# torch types an attribute of a module as Tensor | Module.
+
+from functools import cache, partial
 
 import mup
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from benchmarks.zoo import hugging_face, small
+from benchmarks.zoo.small import MLP, Tied
 
 TOKENS = torch.arange(12).reshape(2, 6) % 11
 ROWS = torch.randn(4, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -28,6 +34,8 @@ class Mean(nn.Module):
 
 
 class Last(nn.Module):
+    """The last state of a sequence."""
+
     def forward(self, x):
         return x[0][:, -1]
 
@@ -50,6 +58,8 @@ class Gated(nn.Module):
 
 
 class Flat(nn.Module):
+    """Places and channels flattened, one order or the other."""
+
     def __init__(self, width, channels_last):
         super().__init__()
         self.conv, self.channels_last = nn.Conv2d(3, width, 3, stride=3), channels_last
@@ -59,19 +69,6 @@ class Flat(nn.Module):
         x = torch.tanh(self.conv(x))
         x = x.permute(0, 2, 3, 1) if self.channels_last else x
         return self.out(torch.tanh(self.hidden(x.flatten(1))))
-
-
-class LanguageModel(nn.Module):
-    """Tied: the readout is the embedding transposed."""
-
-    def __init__(self, width, mean):
-        super().__init__()
-        self.embedding, self.mean = nn.Embedding(11, width), Mean(width) if mean else nn.Identity()
-        self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 11, bias=False)
-        self.out.weight = self.embedding.weight
-
-    def forward(self, tokens):
-        return self.mean(self.out(torch.tanh(self.hidden(self.embedding(tokens)))))
 
 
 class LoRA(nn.Module):
@@ -90,6 +87,8 @@ class LoRA(nn.Module):
 
 
 class Buffers(nn.Module):
+    """Buffers that grow, count, and fall as the width grows."""
+
     def __init__(self, width):
         super().__init__()
         self.first, self.out = nn.Linear(5, width), nn.Linear(width, 3)
@@ -151,6 +150,8 @@ class Dropped(nn.Module):
 
 
 class Noisy(nn.Module):
+    """Draws random numbers in training and evaluation."""
+
     def __init__(self, width):
         super().__init__()
         self.first, self.out = nn.Linear(5, width), nn.Linear(width, 3)
@@ -160,19 +161,10 @@ class Noisy(nn.Module):
         return self.out(x + torch.randn_like(x))
 
 
-class MuMLP(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.first, self.hidden = nn.Linear(5, width), nn.Linear(width, width)
-        self.out = mup.MuReadout(width, 3)
-
-    def forward(self, x):
-        return self.out(torch.tanh(self.hidden(torch.tanh(self.first(x)))))
-
-
 def mup_model(width):
-    model = MuMLP(width)
-    return mup.set_base_shapes(model, MuMLP(8), delta=MuMLP(16))
+    """The mup package's readout behind an MLP."""
+    base, delta, model = (MLP(n, mup.MuReadout, 5, 3) for n in (8, 16, width))
+    return mup.set_base_shapes(model, base, delta=delta)
 
 
 def net(body, mean=False, inputs=5):
@@ -183,6 +175,7 @@ def net(body, mean=False, inputs=5):
 
 
 def image_net(body, mean=False):
+    """As `net`, of channels."""
     return lambda w: nn.Sequential(
         nn.Conv2d(3, w, 3, padding=1),
         body(w),
@@ -211,6 +204,8 @@ def vit(heads, scale=None, mean=False, drop_path=0.0):
 
 
 def convnext(v2):
+    """A block of timm's."""
+
     def make(width):
         from timm.models.convnext import ConvNeXtBlock
 
@@ -220,12 +215,15 @@ def convnext(v2):
 
 
 def basic_block(width):
+    """torchvision's."""
     from torchvision.models.resnet import BasicBlock
 
     return BasicBlock(width, width)
 
 
 def squeeze(reduction):
+    """torchvision's squeeze and excitation; reduction: of the width."""
+
     def make(width):
         from torchvision.ops import SqueezeExcitation
 
@@ -234,50 +232,41 @@ def squeeze(reduction):
     return make
 
 
-def gpt2(scale=None, mean=False, heads=lambda width: 2):
-    def make(width):
-        from transformers import GPT2Config, GPT2LMHeadModel
+def averaging(model, mean):
+    """mean: logits divided by the width."""
+    if mean:
+        factor = 8 / model.config.hidden_size
+        model.lm_head.register_forward_hook(lambda layer, args, out: out * factor)
+    return model
 
-        settings = GPT2Config(
-            vocab_size=11, n_positions=8, n_embd=width, n_layer=1, n_head=heads(width)
-        )
-        model = GPT2LMHeadModel(settings)
+
+def gpt2(scale=None, mean=False, heads=lambda width: 2):
+    """Hugging Face's."""
+
+    def make(width):
+        model = hugging_face.gpt2(width, heads(width), 1, vocab_size=11)
         if scale:
             model.transformer.h[0].attn.scaling = scale(width // heads(width))
-        if mean:
-            model.lm_head.register_forward_hook(lambda layer, args, out: out * (8 / width))
-        return model
+        return averaging(model, mean)
 
     return make
 
 
 def llama(heads, kv_heads, head_dim, scale=None, mean=False):
-    """heads, kv_heads, head_dim: of the width."""
+    """Hugging Face's; heads, kv_heads, head_dim: of the width."""
 
     def make(width):
-        from transformers import LlamaConfig, LlamaForCausalLM
-
-        settings = LlamaConfig(
-            vocab_size=11,
-            hidden_size=width,
-            intermediate_size=3 * width,
-            num_hidden_layers=2,
-            num_attention_heads=heads(width),
-            num_key_value_heads=kv_heads(width),
-            head_dim=head_dim(width),
-            tie_word_embeddings=False,
-        )
-        model = LlamaForCausalLM(settings)
+        counts = {"num_key_value_heads": kv_heads(width), "head_dim": head_dim(width)}
+        model = hugging_face.llama(width, heads(width), vocab_size=11, **counts)
         for layer in model.model.layers if scale else ():
             layer.self_attn.scaling = scale(head_dim(width))
-        if mean:
-            model.lm_head.register_forward_hook(lambda layer, args, out: out * (8 / width))
-        return model
+        return averaging(model, mean)
 
     return make
 
 
 def encoder(heads):
+    """torch's encoder layer; heads: of the width."""
     return lambda w: nn.Sequential(
         nn.Linear(5, w),
         nn.Unflatten(0, (1, 4)),
@@ -287,10 +276,12 @@ def encoder(heads):
 
 
 def fixed(number):
+    """The same at any width."""
     return lambda width: number
 
 
 def recurrent(kind, mean):
+    """A recurrent network, whose last state is read."""
     return lambda w: nn.Sequential(
         nn.Unflatten(1, (5, 1)),
         kind(1, w, batch_first=True),
@@ -300,18 +291,12 @@ def recurrent(kind, mean):
     )
 
 
-def lm(mean):
-    return lambda width: LanguageModel(width, mean)
-
-
-def mlp(width):
-    return nn.Sequential(
-        nn.Linear(5, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 3)
-    )
+mlp = small.mlp(5, 3, act=nn.ReLU)
 
 
 @cache
 def cases():
+    """Name -> (make, inputs, what a refusal says)."""
     over = 8**0.5
 
     def as_mean(head_dim):
@@ -333,7 +318,7 @@ def cases():
             IMAGES,
             None,
         ),
-        "tied language model, logits by 1/n": (lm(True), TOKENS, None),
+        "tied language model, logits by 1/n": (partial(Tied, mean=True), TOKENS, None),
         "LoRA, averaging": (lambda w: LoRA(w, True), ROWS, None),
         "buffers: moving average, counter, 1/n": (Buffers, ROWS, None),
         "LSTM": (recurrent(nn.LSTM, True), ROWS, None),
@@ -389,9 +374,9 @@ def cases():
             r"1\.attn: its output .* as 1 / head_dim",
         ),
         "tied language model": (
-            lm(False),
+            Tied,
             TOKENS,
-            r"out: its output .*embedding.weight is a readout",
+            r"readout: its output .*embedding.weight is a readout",
         ),
         "GPT-2 of Hugging Face": (gpt2(), TOKENS, r"transformer\.h\.0\.attn: .* as 1 / head_dim"),
         "Llama of Hugging Face, head_dim grows": (

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import nn
 
-from benchmarks._inputs import BOTH, HEADS, IMAGES, ONE_WAY, SMALL, Make, Row, sizes
+from benchmarks.zoo.inputs import BOTH, HEADS, IMAGES, ONE_WAY, SMALL, Make, Row, sizes
 
 
 def timm(kind: str, **settings: Any) -> Make:

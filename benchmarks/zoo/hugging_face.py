@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from benchmarks._inputs import Make, sizes
+from benchmarks.zoo.inputs import Make, sizes
 
 # Hugging Face: what a config calls its width, its inner width, its heads.
 NAMES = ("hidden_size", "intermediate_size", "num_attention_heads")
@@ -38,6 +38,27 @@ def hf(
         return getattr(transformers, model)(getattr(transformers, config)(**given))
 
     return make
+
+
+def llama(
+    width: int, heads: int = 2, depth: int = 2, tied: bool = False, **settings: Any
+) -> nn.Module:
+    """A Llama by its width; settings: others of its config."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "vocab_size": 32}
+    counts = {"num_attention_heads": heads, "num_hidden_layers": depth}
+    more: Any = sizes | counts | {"tie_word_embeddings": tied} | settings
+    return LlamaForCausalLM(LlamaConfig(**more))
+
+
+def gpt2(width: int, heads: int = 2, depth: int = 2, **settings: Any) -> nn.Module:
+    """A GPT-2 by its width, whose readout is tied; settings: others of its config."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = {"n_embd": width, "n_head": heads, "n_layer": depth, "vocab_size": 32}
+    more: Any = sizes | {"n_positions": 8, "bos_token_id": 0, "eos_token_id": 0} | settings
+    return GPT2LMHeadModel(GPT2Config(**more))
 
 
 def _kv(width: int, heads: int, head_dim: int) -> dict:

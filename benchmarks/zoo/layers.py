@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks._hugging_face import CAUSAL
-from benchmarks._inputs import BOTH, FRAMES, ONE_WAY, Make, Row, sizes, tokens
+from benchmarks.zoo.hugging_face import CAUSAL
+from benchmarks.zoo.inputs import BOTH, FRAMES, ONE_WAY, Make, Row, sizes, tokens
 
 
 class Sequences(nn.Module):

@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import nn
 
-from benchmarks._hugging_face import ENCODERS, LAYERS, NAMES, PLAIN, _decoders, hf
-from benchmarks._inputs import BOTH, IMAGES, ONE_WAY, SMALL, Row, normal, sizes, tokens
+from benchmarks.zoo.hugging_face import ENCODERS, LAYERS, NAMES, PLAIN, _decoders, hf
+from benchmarks.zoo.inputs import BOTH, IMAGES, ONE_WAY, SMALL, Row, normal, sizes, tokens
 
 VISION: dict[str, Any] = {"image_size": 32, "patch_size": 8, "num_labels": 5}
 

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks._by_hand import BASE, VOCABULARY, Hand
+from benchmarks.zoo.by_hand import BASE, VOCABULARY, Hand
+from benchmarks.zoo.hugging_face import gpt2, llama
 
 # The models.
 
@@ -167,26 +168,16 @@ GPT2, Llama = partial(Decoder, llama=False), partial(Decoder, llama=True)
 
 
 def hf_llama(width: int, *, grows: bool = False) -> nn.Module:
-    """Hugging Face's Llama."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
+    """Hugging Face's Llama, two queries a key-value head."""
     heads = 2 if grows else width // 16
-    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": 2}
-    counts = {"num_attention_heads": heads, "num_key_value_heads": heads // 2}
-    model = LlamaForCausalLM(
-        LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=16, **sizes, **counts)
-    )
+    model = llama(width, heads, num_key_value_heads=heads // 2, max_position_embeddings=16)
     model.width = width
     return model
 
 
 def hf_gpt2(width: int) -> nn.Module:
     """Hugging Face's GPT-2, without dropout; its readout is the embedding transposed."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    sizes = {"n_embd": width, "n_head": width // 16, "n_layer": 2, "n_positions": 16}
-    special = {"bos_token_id": 0, "eos_token_id": 0}
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, **sizes, **special)).eval()
+    model = gpt2(width, width // 16, n_positions=16).eval()
     model.width = width
     return model
 
