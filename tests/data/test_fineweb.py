@@ -216,23 +216,24 @@ def test_a_finished_split_is_not_read_again(tmp_path, texts, tokenizer):
     assert write(tmp_path, breaking(texts, 0), tokenizer) == written
 
 
-def test_a_damaged_shard_is_made_again_with_those_behind_it(tmp_path, texts, tokenizer):
-    written = write(tmp_path, texts, tokenizer)
-    whole = content(tmp_path)
-    (tmp_path / "train-00002.npy").write_bytes(b"damaged")
-    assert write(tmp_path, texts, tokenizer) == written
-    assert content(tmp_path) == whole
-
-
-@pytest.mark.parametrize("name", ["train.json", "train-00001.json"])
-@pytest.mark.parametrize("harm", [lambda text: text.replace("4000", "3999"), lambda text: "{}"])
-def test_what_is_noted_of_shards_is_not_believed_once_changed(
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        ("train-00002.npy", lambda content: b"damaged"),
+        *(
+            (name, harm)
+            for name in ("train.json", "train-00001.json")
+            for harm in (lambda text: text.replace(b"4000", b"3999"), lambda text: b"{}")
+        ),
+    ],
+)
+def test_a_shard_that_is_damaged_or_whose_note_was_changed_is_made_again_with_those_behind_it(
     tmp_path, texts, tokenizer, name, harm
 ):
     """Every shard notes where in the stream it ended: the next one would begin elsewhere."""
     written = write(tmp_path, texts, tokenizer)
     whole = content(tmp_path)
-    (tmp_path / name).write_text(harm((tmp_path / name).read_text()))
+    (tmp_path / name).write_bytes(harm((tmp_path / name).read_bytes()))
     assert write(tmp_path, texts, tokenizer) == written
     assert content(tmp_path) == whole
 
