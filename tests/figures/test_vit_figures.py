@@ -228,6 +228,34 @@ def test_the_order_needs_both_ends():
     assert verdicts("fig2", swapped)["fig2.order"]["measured"] == pytest.approx(-10)
 
 
+def of_two_scales(data):
+    """With the rows of a scale that trains four times as long, of seeds of its own, behind them."""
+    longer = table(EQUAL, seeds=(20, 21, 22))
+    return pd.concat([data, longer.assign(step=4 * longer["step"])], ignore_index=True)
+
+
+SWAPPED = {"hybrid": "maximal-update", "maximal-update": "hybrid"}
+
+
+@pytest.mark.parametrize(
+    ("figure", "claim", "change", "left"),
+    [
+        ("fig2", "order", lambda d: d.assign(strategy=d["strategy"].replace(SWAPPED)), -10),
+        ("fig2", "order", of_two_scales, 5),  # in half of them nothing differs
+        ("fig1", "equivalent-lr", lambda d: d[~(d["round"] > 0)], None),
+    ],
+    ids=["two arms swapped", "two scales in one table", "rounds of the searches cut off"],
+)
+def test_a_claim_of_a_table_that_was_changed_is_another_or_none(figure, claim, change, left):
+    data = table(EQUAL | {"hybrid": 0.8, "maximal-update": 0.6})
+    honest, found = (verdicts(figure, d)[f"{figure}.{claim}"] for d in (data, change(data)))
+    assert honest["seen"] == "agrees" and not honest["reason"].count("search")
+    if left is None:
+        assert found["verdict"] == "inconclusive" and "search limit" in found["reason"]
+    else:
+        assert found["measured"] == pytest.approx(left) != pytest.approx(honest["measured"])
+
+
 def test_spikes_are_falls_over_five_points_below_the_best_so_far_after_warm_up():
     def count(*accuracies):
         rows = pd.DataFrame(curve("standard", "best", accuracies, 0))
