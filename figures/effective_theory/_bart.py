@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from repro.judge import sweep
+from repro.judge.typeset import powers
 from repro.suite import registry
 from repro.suite.spec import lookup
 from studies.effective_theory._bart import STRATEGIES, shift
@@ -143,4 +144,4 @@ def bits_to_nats(loss):
 def pair(scale, strategy, lr):
     """`(lr, wd)` in words, as the paper's legends have it."""
     decay = setting(scale, strategy, "optimizer.weight_decay")
-    return f"{strategy}, ({lr:.4g}, {decay:.2g})"
+    return powers(f"{strategy}, ({lr:.4g}, {decay:.2g})")

@@ -4,7 +4,6 @@ that are compared."""
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from math import isnan
 
 from repro.judge.claims import Measurement, over_means, reported
 from studies.effective_theory._strategies import STRATEGIES
@@ -65,14 +64,6 @@ def mark_rates(panel, printed, rivals):
         else:
             label += f", at $2^{{{math.log2(rate):.0f}}}$"
             panel.plot([], [], ls=line, lw=1.2, color="0.5", label=label)
-
-
-def in_words(found):
-    """`0.5 [0.25, 1]` of a measurement, as far as there is one."""
-    if isnan(found.value):
-        return "not measured"
-    ends = "" if isnan(found.low) else f" [{found.low:.2g}, {found.high:.2g}]"
-    return f"{found.value:.2g}{ends}"
 
 
 def ratio_of_rates(

@@ -3,7 +3,7 @@
 import math
 
 from figures.effective_theory import _vit
-from figures.effective_theory._strategies import AHEAD_TOO, in_words, ratio_of_rates, style
+from figures.effective_theory._strategies import AHEAD_TOO, ratio_of_rates, style
 from figures.effective_theory._vit import DECAY
 from repro.judge.claims import CONTROL, OURS, TRAINING, Claim, above, reported
 from repro.judge.figure import Figure, View
@@ -113,7 +113,7 @@ def draw(data, scale):
         styles = {lr: (power, colors[power]) for lr, power in rates[strategy].items()}
         draw_search(panel, rows, styles, lambda product: summed(scale, runs, product))
         panel.set_title(f"{strategy}: search", fontsize=9)
-    draw_runs(axes[0, 2], top1(data, runs), measure(data, scale)["decay.nt-better"])
+    draw_runs(axes[0, 2], top1(data, runs))
     return figure
 
 
@@ -137,8 +137,8 @@ def draw_search(panel, rows, styles, total):
     panel.legend(title="matrices' rate", fontsize=8, title_fontsize=8, labelspacing=0.8)
 
 
-def draw_runs(panel, both, difference):
-    """A column of circles for each strategy, its mean, and what is judged. both: from `top1`."""
+def draw_runs(panel, both):
+    """A column of circles for each strategy, and its mean. both: from `top1`."""
     for x, (strategy, largest) in enumerate(zip(COMPARED, both, strict=True)):
         color = style(strategy)["color"]
         panel.plot([x] * len(largest), largest, "o", color=color, mfc="none", ms=5)
@@ -149,7 +149,7 @@ def draw_runs(panel, both, difference):
     panel.set_xticks(range(len(COMPARED)), COMPARED)
     panel.set_xlim(-0.6, len(COMPARED) - 0.4)
     panel.set_ylabel("largest top-1 (%)")
-    panel.set_title(f"at the optima, points: {in_words(difference)}", fontsize=9)
+    panel.set_title("at the optima", fontsize=9)
 
 
 FIGURE = Figure(
@@ -163,8 +163,7 @@ FIGURE = Figure(
         "largest top-1 along the run for every (lr, wd) of a search by II.1.E's rule (Dinan et "
         "al.), against the sum of lr wd along the run; a line a rate, that of the matrices in "
         "powers of 2, of one colour in both panels, without a mark where the search has not been; "
-        "circle: the optimum. Right: fresh seeds at it, circles; line: their mean; above, what is "
-        "judged."
+        "circle: the optimum. Right: fresh seeds at it, circles; line: their mean."
     ),
     studies=_vit.stages(*ACTING, *ANYWAY, of=COMPARED),
     view=View("step", "valid_accuracy", {"part": "decay"}),

@@ -104,7 +104,7 @@ def draw(data, scale):
         panel.plot([], [], "-", lw=1, color="0.3", label="recursions")
         draw_rivals(panel, rows)
         found = jackknife(lambda sample, kind=kind: exponents(data, sample)[kind], seeds)
-        panel.set_title("{}: exponent {:.3f} [{:.3f}, {:.3f}]".format(name, *found), fontsize=9)
+        panel.set_title(f"{name}: exponent {found[0]:.3f}", fontsize=9)
         panel.set_xlabel(r"block $\ell$")
         panel.set_ylabel(r"$G^{(\ell)}$, mean over tokens")
         panel.legend(loc="upper left", fontsize=8)
@@ -130,7 +130,7 @@ FIGURE = Figure(
         "Mean kernel G of the residual stream, same token and two tokens, over random "
         "initializations of a Vision Transformer and of a language encoder with 24 attention-MLP "
         "pairs (Dinan, Yaida & Zhang, I.1.C to E): dots measured, lines the recursions 1.65 and "
-        "1.77; bars, mostly hidden, and brackets: 95 % intervals. The exponent is that of the "
+        "1.77; bars, mostly hidden: 95 % intervals. The exponent is that of the "
         "number of pairs in the same token's growth; dashed: the rivals that it is held against."
     ),
     studies=(GRID,),

@@ -8,13 +8,13 @@ import numpy as np
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import (
     OCTAVE,
-    in_words,
     mark_rates,
     matrices_powers,
     rate_styles,
     ratio_of_rates,
 )
 from figures.effective_theory._vit import DECAY
+from repro.judge import typeset
 from repro.judge.claims import (
     ARITHMETIC,
     TOLERANCE,
@@ -192,8 +192,6 @@ def draw(data, scale):
     for panel, strategy in zip(axes[1], PRINTED, strict=False):
         printed = PRINTED[strategy] * matrix_factor(strategy, _vit.setting("paper", "model.width"))
         mark_rates(panel, printed, rivals if strategy == "neural-tangent" else {})
-    ratio = in_words(measure(data, scale)["fig1.equivalent-lr"])
-    axes[1, 1].set_title(f"best rate over the standard's\n{ratio}", fontsize=8)
     drawing.log2_axis(axes[1, 0].xaxis)
     for panel in axes[1]:
         drawing.legend_above(panel, 2, title="wd")
@@ -219,7 +217,7 @@ def draw_curves(panel, rows, scale, powers, colors):
         named.add(point[0])
         _vit.draw_curve(panel, curve, scale, label=label, **style)
     _vit.label_axes(panel, scale)
-    chosen = f"lr* = {best[0]:.3g}, wd* = {best[1]:.3g}"
+    chosen = typeset.powers(f"lr* = {best[0]:.3g}, wd* = {best[1]:.3g}")
     drawing.legend_above(panel, 2, title=f"{chosen}; lr, matrices' rate:")
 
 
@@ -235,7 +233,7 @@ def draw_search(panel, rows, factor):
             panel.plot([rate] * len(values), values, marker, ms=2.5, color=gray)
         means = [values.mean() for values in line.values()]
         style = {"marker": marker, "ms": 5, "mfc": "none", "lw": 1, "color": gray}
-        panel.plot([*line], means, **style, label=f"{decay:.3g}")
+        panel.plot([*line], means, **style, label=typeset.powers(f"{decay:.3g}"))
     for point in found.ties:
         color = "black" if point == found.point else "0.6"
         circle = {"ms": 13, "mfc": "none", "color": color}

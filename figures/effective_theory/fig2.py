@@ -18,6 +18,7 @@ from repro.judge.claims import (
 from repro.judge.figure import Figure, View
 from repro.judge.intervals import no_finer_than
 from repro.judge.power import SIDES, SIGN
+from repro.judge.typeset import powers
 from repro.suite.study import OVERNIGHT
 from studies.effective_theory._strategies import COMPARED, STANDARD, STRATEGIES, TANGENT
 
@@ -138,21 +139,14 @@ def draw(data, scale):
         for strategy in STRATEGIES:
             rows = _vit.rows_of(data, strategy, part)
             lr, decay = rows[["lr", _vit.DECAY]].iloc[0]
-            largest = ", ".join(f"{value:.1f}" for value in _vit.top1(rows))
-            label = f"{strategy} ({lr:.3g}, {decay:.3g}) [{largest}]"
+            label = powers(f"{strategy} ({lr:.3g}, {decay:.3g})")
             for i, (_, run) in enumerate(rows.groupby("seed")):
                 run = run.sort_values("step")
                 look = style(strategy) | {"lw": 1.1, "label": label if i == 0 else None}
                 _vit.draw_curve(panel, run, scale, **look)
         panel.set_title(PANELS[part], fontsize=9)
         _vit.label_axes(panel, scale)
-        panel.legend(
-            title="(lr*, wd*) [largest, by seed]",
-            fontsize=8,
-            title_fontsize=8,
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.15),  # the curves leave no room
-        )
+    drawing.legend_above(axes[0, 0], 2, title="strategy (lr*, wd*)")  # the same in all panels
     return figure
 
 
@@ -178,7 +172,7 @@ FIGURE = Figure(
     caption=(
         "Top-1 validation accuracy of the ViT against epochs at (lr*, wd*), the optimum of each "
         "strategy's search, one line a seed that the search did not see (Dinan et al., Figure 2). "
-        "Colour and line style: the strategy; in brackets the largest top-1 along each seed's run. "
+        "Colour and line style: the strategy. "
         "Right (ours, at reduced scale): the same (lr*, wd*) for three times the epochs. Last: the "
         "differences that claims are about, with 95 % intervals over seeds."
     ),

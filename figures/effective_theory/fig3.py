@@ -8,13 +8,13 @@ from figures.effective_theory import _bart
 from figures.effective_theory._bart import reduce
 from figures.effective_theory._strategies import (
     OCTAVE,
-    in_words,
     mark_rates,
     matrices_powers,
     rate_styles,
     ratio_of_rates,
     style,
 )
+from repro.judge import typeset
 from repro.judge.claims import (
     STATED,
     TOLERANCE,
@@ -225,7 +225,7 @@ def draw(data, scale):
             _bart.draw_curve(panel, rows[rows["lr"] == lr], label, **look)
         decay = _bart.setting(scale, strategy, "optimizer.weight_decay")
         words = "matrices' rate [smallest loss]"
-        _bart.finish(panel, f"{strategy}, wd = {decay:.2g}", words)
+        _bart.finish(panel, typeset.powers(f"{strategy}, wd = {decay:.2g}"), words)
         drawing.legend_above(panel, 3, title=words)
     draw_rates(rates_panel, data, scale)
     return figure
@@ -266,11 +266,7 @@ def draw_rates(panel, data, scale):
     drawing.log2_axis(panel.xaxis)
     panel.set_xlabel(r"matrices' rate: lr, neural-tangent lr $n^{-3/2}$")
     panel.set_ylabel("smallest validation loss (nats)")
-    found = measure(data, scale)
-    ratio, harm = (
-        in_words(found[f"fig3.{name}"]) for name in ("equivalent-lr", "robust-to-low-lr")
-    )
-    panel.set_title(f"best rates' ratio {ratio},\nharm of a quarter, ratio {harm}", fontsize=9)
+    panel.set_title("by rate, the best starred", fontsize=9)
     drawing.legend_above(panel, 2)
 
 

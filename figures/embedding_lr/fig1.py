@@ -123,12 +123,13 @@ def draw(data, scale):
     sweep = sweep_of(data, scale)
     m = data["vocab_reached"].max()
     unit = _sweep.sweeps(data[data[INIT] == UNIT_INIT].drop(columns="vocab_reached"))
-    colors = drawing.ramp(sweep)
-    for width, each in unit.items():
-        axes[0, 0].plot(each.rates, each.mean(), "--", lw=1, color=colors[width])
     axes[0, 0].plot([], [], "--", lw=1, color="0.5", label="dashes, in each colour: std 1")
     window = _sweep.WINDOW[scale]
     _sweep.draw_losses(axes[0, 0], sweep, window, lambda width: f"d = {width}, m = {m}")
+    colors, shown = drawing.ramp(sweep), axes[0, 0].get_ylim()
+    for width, each in unit.items():
+        axes[0, 0].plot(each.rates, each.mean(), "--", lw=1, color=colors[width])
+    axes[0, 0].set_ylim(shown)  # what lies far above would squeeze the curves that are judged
     (power,) = numbers("embedding_lr", "fig1.optimum-falls")
     _sweep.draw_optima(axes[0, 1], sweep, window, "optimum", "black", paper=power)
     _sweep.draw_estimates(axes[0, 2], sweep, window, power)
@@ -141,7 +142,8 @@ FIGURE = Figure(
     caption=(
         "Left: training loss against the embedding learning rate, best over the other "
         "hyperparameters, mean and range (band) over seeds; thick: rates of near-best loss (edge, "
-        "in the middle: it meets the grid's end); dashed: embeddings of std 1. Middle: its optimum "
+        "in the middle: it meets the grid's end); dashed: embeddings of std 1, cut at the top. "
+        "Middle: its optimum "
         "against width. Dots: one fit to the mean curves of all widths, bars: 95 % interval over "
         "seeds; diamonds, and the dots at paper scale: the paper's rule, geometric mean of the "
         "grid's rates within 20 %; dashed: powers of d from the first dot. Right: the slope by "

@@ -161,7 +161,7 @@ def draw(data, scale):
         rival = np.exp(zipf.fit_lognormal(rank, frequency, reached))
         ax.loglog(rank, rival, "-.", lw=1, color="0.6", label="log-normal, for comparison")
         vocabulary = f"m = {size}" if reached == size else f"m = {reached} ({size} asked for)"
-        ax.set_title(f"{vocabulary}, fit over ranks 1 to {part['types_used'].iloc[0]}", fontsize=8)
+        ax.set_title(f"vocabulary {vocabulary}", fontsize=9)
         ax.set_xlabel("rank $i$")
         ax.set_ylabel("frequency (share of tokens)")
         ax.legend(fontsize=7)

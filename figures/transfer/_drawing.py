@@ -345,7 +345,7 @@ def draw_muon(arms: dict[str, Losses]):
         )
         for power, style in ((0, ":"), (-0.5, "-.")):
             guide = 2 ** centre[0] * (widths / widths[0]) ** power
-            label = f"width^{power:g}" if drawn == 1 else None
+            label = f"width$^{{{power:g}}}$" if drawn == 1 else None
             last.plot(widths, guide, style, color="0.4", lw=0.8, label=label)
     axes[0, 0].set_ylabel("loss (nats)")
     name_marks(axes[0, 0])

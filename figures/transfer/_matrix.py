@@ -8,7 +8,8 @@ from repro.judge.score import Estimate, Interval, Score
 
 def draw_board(board: Board):
     """The matrix: a row an entry, the least lost first, a panel a workload and one for the medians,
-    all on one scale. Bars: regret dark, penalty pale, of what the width gains."""
+    all on one scale; none of what is defined for no entry. Bars: regret dark, penalty pale, of what
+    the width gains."""
     from repro.judge import drawing
     from repro.judge.drawing import COLORS
 
@@ -17,11 +18,14 @@ def draw_board(board: Board):
         if column in board.references
         else f"{words}\nno reference"
         for column, words in board.columns.items()
+        if any(found and not found.problem for found in scores(board, column))
     }
+    medians = any(np.isfinite(row.median.value) for row in board.rows)
+    shown = [*heads, *[None] * medians] or [None]
     rows = len(board.rows)
-    width = max(1.5, WIDE / (len(heads) + 1))
-    figure, axes = drawing.panels(len(heads) + 1, width=width, height=0.42 * rows + 0.9)
-    for place, column in zip(axes[0], [*heads, None], strict=True):
+    width = max(1.5, WIDE / len(shown))
+    figure, axes = drawing.panels(len(shown), width=width, height=0.42 * rows + 0.9)
+    for place, column in zip(axes[0], shown, strict=True):
         for y, row in enumerate(board.rows):
             if column is None:
                 draw_median(place, y, row, board.group.get(row.name))
@@ -50,6 +54,8 @@ def draw_board(board: Board):
         "place, the same if tied": ("$1.$", 5),
         "what losses are held against": (r"$\mathrm{ref.}$", 11),
     }
+    if not medians:
+        del told["place, the same if tied"]
     for words, (marker, size) in told.items():
         look = {"ls": "none", "mew": 0, "color": "0.2", "marker": marker, "ms": size}
         marks += axes[0, -1].plot([], [], label=words, **look)
@@ -59,6 +65,11 @@ def draw_board(board: Board):
 
 WIDE = 10.0  # inches that the panels have at least, or the legend would cover the line at the foot
 SHOWN = (-30.0, 170.0)  # % of the gain; what lies beyond is cut, and an arrow says so
+
+
+def scores(board: Board, column: str) -> list[Score | None]:
+    """What every entry has on a workload; None where it was not trained."""
+    return [row.scores.get(column) for row in board.rows]
 
 
 def draw_cell(place, y: int, found: Score | None, best: bool, reference: bool) -> None:

@@ -219,7 +219,8 @@ FIGURE = Figure(
         "Bars: 95 % interval of the whole chain, over tuning and judging seeds; arrows: it goes "
         "on. Stars: the least lost of a workload, and what a paired test does not part from it. "
         "Numbers at the medians: entries of one number are tied. Ref.: its own tuned loss is the "
-        "reference. Undefined: `scores` says why. Data are seen once, losses are of the last "
+        "reference. Undefined: `scores` says why; a panel undefined for all is left out. Data are "
+        "seen once, losses are of the last "
         "fifth of the steps. Claims and title have regret by the grid, both best rates points of "
         "it, as two of them are registered; what it is by parabolas stands beside each."
     ),

@@ -278,18 +278,17 @@ def draw_heatmap(panel, table, steps, rows, setting):
 
 def mark_selected(panel, table, setting, title, selected):
     """Title and legend of a heatmap, and where the paper's selection lies, if it is in this
-    convention of noise; one off the grid is named in the title."""
+    convention of noise; one off the grid is in the legend alone."""
     from repro.judge import drawing
 
     if selected:
         _, lr, noise = setting.selected
         place = [where(v, axis) for v, axis in ((lr, table.columns), (noise, table.index))]
         words = f"paper: {lr:.2g}, {noise:g}"
+        ring = {"ms": 10, "mfc": "none", "mec": drawing.PAPER, "mew": 2}
         if None in place:
-            title = f"{title} ({words}, off the grid)"
-        else:
-            ring = {"ms": 10, "mfc": "none", "mec": drawing.PAPER, "mew": 2}
-            panel.plot(*place, "o", **ring, label=words)
+            place, words = [[], []], f"{words}, off the grid"
+        panel.plot(*place, "o", **ring, label=words)
     panel.set_title(title, fontsize=9)
     drawing.legend_above(panel, 3, fontsize=8, markerscale=0.8)
 

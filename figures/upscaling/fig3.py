@@ -218,17 +218,14 @@ def draw(data, scale):
                 panel.axis("off")
                 continue
             rows = rows_of(data, key, sweep)
-            panel.set_xlabel(f"{label} (base constant)")
             panel.set_ylabel("final training loss (nats)")
             declared = registry.study(f"{study}/{stage}{end}").scales[scale].spec
             fixed = {"by_lr": ("noise", LEVEL), "by_noise": ("learning rate", "lr")}[stage]
             # Without an interval: the one that is judged is calibrated, and stands in the caption.
             slope = slope_of(rows, axis).value
             found = "no slope" if math.isnan(slope) else f"slope against width {slope:z.2f}"
-            panel.set_title(
-                f"{words}, {fixed[0]} {declared[fixed[1]]:.3g}\n{found}",
-                fontsize=9,
-            )
+            panel.set_title(f"{words}: {found}", fontsize=9)
+            panel.set_xlabel(f"{label}, at {fixed[0]} {declared[fixed[1]]:.3g} (base constants)")
             draw_panel(panel, rows, axis, width_colors(rows))
             mark_optima(panel, rows, axis, width_colors(rows), RIVAL[sweep])
     return figure

@@ -120,7 +120,7 @@ def draw(data, scale):
     stages = of[SETTING.study]
     for name, words in (("scratch", "from scratch"), ("upscaled_tuned", "tuned at the target")):
         level = float(_runs.losses(stages, name).mean())
-        last.axhline(level, ls="--", lw=1, color=drawing.PAPER if name == "scratch" else "0.4")
+        last.axhline(level, ls="--", lw=1, color="C1" if name == "scratch" else "0.4")
         last.annotate(words, (max(widths.values()), level), ha="right", va="bottom", fontsize=8)
     curves.set_xlabel("step")
     curves.set_ylabel("training loss (nats)")

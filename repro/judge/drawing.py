@@ -21,7 +21,7 @@ from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
 from repro.errors import UserError
 from repro.files import atomic_path
 from repro.judge.claims import INCONCLUSIVE, NEEDS_MORE, NO_BOUND, NOT_REPRODUCED, REPRODUCED
-from repro.judge.typeset import Table
+from repro.judge.typeset import Table, powers
 
 # seaborn's palette "colorblind", and what its theme ("paper", "ticks") sets: two seconds of a core
 # to import, so that a picture without bands does without.
@@ -224,7 +224,7 @@ def of_table(shown: Table) -> Figure:
     drawn.scale(1, 1.4)
     for (row, _), cell in drawn.get_celld().items():
         cell.set_edgecolor("0.8")
-        cell.get_text().set_parse_math(False)
+        cell.get_text().set_text(powers(cell.get_text().get_text()))
         cell.set_height(heights[row] * cell.get_height())
         if row == 0:
             cell.set_text_props(fontweight="bold")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 # `-0.5 [-1, 0]` is a number with its interval; what calls something has a bracket or a bar.
 FORMULA = re.compile(r"[=@\t\r]|[+-].*[(!|]", re.DOTALL)
+POWER = re.compile(r"\^(-?\d+(?:\.\d+)?(?:/\d+)?)|(?<=\d)e([+-]\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,16 @@ def markdown(table: Sequence[Sequence[str]]) -> list[str]:
 def plain(text: str) -> str:
     """Plain text in Markdown: asterisks are no emphasis, tags no HTML, its lines are kept."""
     return TAG.sub(r"\<", text.replace("*", "\\*")).replace("\n", "<br>")
+
+
+def powers(text: str) -> str:
+    """Plain text for matplotlib, its powers set as such: of `n^-1/2`, and of ten in `3e-05`."""
+
+    def raised(found: re.Match) -> str:
+        power, ten = found.groups()
+        return f"$^{{{power}}}$" if power else rf"$\times 10^{{{int(ten)}}}$"
+
+    return POWER.sub(raised, text.replace("$", r"\$"))
 
 
 def no_formula(text: str) -> str:

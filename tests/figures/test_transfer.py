@@ -14,6 +14,7 @@ from parameters import kept
 from figures.transfer import (
     _board,
     _losses,
+    _matrix,
     anatomy,
     bowls,
     equal,
@@ -148,8 +149,23 @@ def test_the_matrix_has_the_scores_of_a_known_law(frozen):
     assert board.rows[0].median.value == pytest.approx(0)
     assert math.isnan(board.rows[2].median.value), "SGD is on one workload"
     assert board.group == {"muP, AdamW": 1, "SP, AdamW": 2}
+    assert heads(board) == ["decoder", "MLP", "GRU", "median"]
+    few = {"gru": replace(board.rows[0].scores["gru"], problem="few")}
+    none = replace(board.rows[0].median, value=math.nan)
+    lone = [
+        replace(row, median=none, scores=few if "gru" in row.scores else row.scores)
+        for row in board.rows
+    ]
+    assert heads(replace(board, rows=lone)) == ["MLP"], "what no entry has is left out"
     shown = scores.table(data_of_all(data), "reduced")
     assert "the reference" in [row[5] for row in shown.rows]
+
+
+def heads(board):
+    """The panels of the matrix, drawn."""
+    drawn = _matrix.draw_board(board)
+    plt.close(drawn)
+    return [panel.get_title().split("\n")[0] for panel in drawn.axes]
 
 
 def data_of_all(data):
@@ -301,7 +317,7 @@ def test_the_board_says_undefined_where_nothing_is_told(loss):
     figure.canvas.draw()
     said = {text.get_text() for place in figure.axes for text in place.texts}
     plt.close(figure)
-    assert said == {"undefined", f"0 of {len(WORKLOADS)} defined"}
+    assert said == {f"0 of {len(WORKLOADS)} defined"}, "no panel of what is undefined"
 
 
 def test_names_of_the_same_training_are_found_and_no_others():

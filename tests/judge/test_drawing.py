@@ -3,7 +3,7 @@ import math
 import pytest
 
 from repro.judge import drawing
-from repro.judge.typeset import Table
+from repro.judge.typeset import Table, powers
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -83,6 +83,18 @@ def test_a_cell_is_no_formula_of_matplotlib_nor_html_nor_one_of_a_spreadsheet():
     assert table.csv().count(b"'-") == 1 and b"'" not in Table(["text"], numbers).csv()
     assert "| \\<b onmouseover=alert(1)> |" in table.markdown()
     assert "a < b" in Table(["text"], [["a < b"]]).markdown()[2]
+
+
+def test_powers_of_a_picture_are_superscripts():
+    assert powers("n^-1/2 | n^-0.500") == "n$^{-1/2}$ | n$^{-0.500}$"
+    assert powers("1  (measured d^0.000)") == "1  (measured d$^{0.000}$)"
+    assert powers("3e-05, 0.02, 2e+03") == r"3$\times 10^{-5}$, 0.02, 2$\times 10^{3}$"
+    assert powers("one-rate, $5") == r"one-rate, \$5"
+    rows = [["LVP", "d^-1/2  (measured d^-0.500)"]]
+    figure = drawing.of_table(Table(["", "rate"], rows, ""))
+    shown = [cell.get_text().get_text() for cell in figure.axes[0].tables[0].get_celld().values()]
+    drawing.plt.close(figure)
+    assert not any("^-" in text for text in shown)
 
 
 def test_bars_are_the_intervals_and_a_value_without_one_has_a_mark_alone():
