@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 VERSION = "v0"  # of workloads, grids, seeds and references; `references` says what each is
 ADAMW = "AdamW"
 COLUMNS = WORKLOADS | {"resnet": "ResNet-18"}
+OPTIMIZER = "optimizer"  # a column of data.csv where its runs are an entry's
 # Studies whose workload is another's, or has no column of its name: its column and optimizer.
 OPTIMIZERS = {"mlp_sgd": ("mlp", "SGD"), "resnet_sgd": ("resnet", "SGD")}
 
@@ -40,6 +41,11 @@ def study_of(column: str, optimizer: str) -> str:
     """The study of the suite's own runs of a column with an optimizer."""
     studies = {place: name for name, place in OPTIMIZERS.items()}
     return studies.get((column, optimizer), column)
+
+
+def optimizer(data, workload: str) -> str:
+    """That of a study's runs in a table: its own, or an entry's."""
+    return str(data[OPTIMIZER].iloc[0]) if OPTIMIZER in data else of_study(workload)[1]
 
 
 def sweeps(rows) -> dict[float, Sweep]:
@@ -73,7 +79,10 @@ def chains(rows) -> tuple[Setting, dict[str, Chain]]:
 
 def by_study(data) -> "list[tuple[str, str, pd.DataFrame]]":
     """(column, optimizer, rows) of every study in a table, in the columns' order."""
-    found = [(*of_study(str(name)), rows) for name, rows in data.groupby("workload")]
+    found = [
+        (of_study(str(name))[0], optimizer(data, str(name)), rows)
+        for name, rows in data.groupby("workload")
+    ]
     return sorted(found, key=lambda each: [*COLUMNS].index(each[0]))
 
 
@@ -82,15 +91,12 @@ def settings(data) -> dict[str, Setting]:
     return {column: chains(rows)[0] for column, _, rows in by_study(data)}
 
 
-def entries(
-    data, scale: str, version: str = VERSION, source: str = "", optimizer: str = ""
-) -> list[Entry]:
-    """The rows of one table of runs, in no order. source: whose they are, "" of the suite's.
-    optimizer: in place of those of the studies."""
+def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[Entry]:
+    """The rows of one table of runs, in no order. source: whose they are, "" of the suite's."""
     known: dict[str, Reference] = {}
     lacking: dict[str, str] = {}
     by_row: dict[tuple[str, str], dict[str, Chain]] = {}
-    for column, own, rows in by_study(data):
+    for column, optimizer, rows in by_study(data):
         setting, found = chains(rows)
         reference = references.find(version, scale, column, setting)
         if isinstance(reference, str):
@@ -98,7 +104,7 @@ def entries(
         else:
             known[column] = reference
         for name, each in found.items():
-            by_row.setdefault((name, optimizer or own), {})[column] = each
+            by_row.setdefault((name, optimizer), {})[column] = each
     return [entry(*key, each, known, lacking, source) for key, each in by_row.items()]
 
 

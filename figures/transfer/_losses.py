@@ -70,7 +70,7 @@ class Losses(Comparison):
         (base,) = self.narrow[WIDTH].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
         proxy = sweep_of(self.narrow[self.narrow[RATIO] == self.ratio], LR, LOSS)
-        names = sorted(wide[NAME].unique(), key=ORDER.index)
+        names = sorted(wide[NAME].unique(), key=[*ORDER, *wide[NAME]].index)
         curves = {(name, base): proxy for name in names}
         for (name, width), rows in wide.groupby([NAME, WIDTH]):
             curves[name, width] = sweep_of(rows, LR, LOSS)

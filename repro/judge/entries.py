@@ -9,7 +9,7 @@ reading asks the same (`read`); nothing of it is carried out but by `verify`.
 import math
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -284,28 +284,34 @@ def table_of(found: OnFile) -> Any:
 
     table = pd.DataFrame(found.content["losses"], columns=COLUMNS).drop(columns="run")
     table["train_loss"] = pd.to_numeric(table["train_loss"])
-    return table
+    return table.assign(optimizer=found.file.optimizer)
+
+
+def named(file: EntryFile, table: Any) -> Any:
+    """The scores' table of an entry's runs, by its name and optimizer in place of where its file
+    was read."""
+    names = table["parametrization"].where(table["parametrization"] == PROXY, file.name)
+    return table.assign(parametrization=names, optimizer=file.optimizer)
 
 
 def row_of(found: OnFile) -> Entry:
     """Its row of the board, computed from its losses."""
     scale, _, version = found.of
-    made = table_of(found), scale, version, found.path.name, found.file.optimizer
-    (row,) = _board().entries(*made)
+    (row,) = _board().entries(table_of(found), scale, version, found.path.name)
     return row
 
 
 def sent_in(
-    scale: str, label: str, version: str, names: Sequence[str], folder: Path | None = None
+    scale: str, label: str, version: str, names: Sequence[str], paths: Iterable[Path]
 ) -> list[Entry]:
-    """The rows of what is on file at a scale on some data under a version. names: of rows that are
+    """The rows of these files at a scale on some data under a version. names: of rows that are
     there. Raises UserError, naming the file, where one has the name of another row."""
-    taken = {_alike(name): "the suite's own" for name in names}
+    taken: dict[str, Path | str] = {_alike(name): "the suite's own" for name in names}
     rows = []
-    for path in sorted((folder or FOLDER).glob("*.json")):
+    for path in paths:
         found = read(path)
-        other = taken.setdefault(_alike(found.file.name), path.name)
-        if other != path.name:
+        other = taken.setdefault(_alike(found.file.name), path)
+        if other != path:
             raise UserError(f"{path}: its NAME {found.file.name!r} is {other}; give it another")
         if found.of == (scale, label, version):
             rows.append(row_of(found))
