@@ -5,21 +5,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from figures.transfer._losses import (
-    LEARNED,
-    LOSS,
-    LR,
     NAME,
     PROXY,
-    RATIO,
     WIDTH,
     WORKLOADS,
+    by_ratio,
+    hardly_learned,
 )
 from repro.judge import references
 from repro.judge.matrix import Board, Entry, board, entry
 from repro.judge.references import Setting
 from repro.judge.score import Chain, Reference, chain
-from repro.judge.sweep import sweep_of
-from widthwise.checks.sweep import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,30 +44,15 @@ def optimizer(data, workload: str) -> str:
     return str(data[OPTIMIZER].iloc[0]) if OPTIMIZER in data else of_study(workload)[1]
 
 
-def sweeps(rows) -> dict[float, Sweep]:
-    """Ratio -> sweep, of runs that differ in ratio, rate and seed alone."""
-    return {float(ratio): sweep_of(each, LR, LOSS) for ratio, each in rows.groupby(RATIO)}
-
-
-def learned(chance: float):
-    """The narrow model's best loss -> why nothing can be told of it."""
-
-    def problem(best: float) -> str:
-        few = f"the narrow model has hardly learned: {best:.2f} of {chance:.2f}"
-        return "" if best < chance - LEARNED else few
-
-    return problem
-
-
 def chains(rows) -> tuple[Setting, dict[str, Chain]]:
     """What a workload is known by, and parametrization -> its chain at the largest width. rows: of
     one study, data.csv's."""
     narrow, wide = rows[rows[NAME] == PROXY], rows[rows[NAME] != PROXY]
     widest = float(wide[WIDTH].max())
     chance = float(narrow["chance"].iloc[0])
-    tuning = sweeps(narrow)
+    tuning = by_ratio(narrow)
     found = {
-        str(name): chain(tuning, sweeps(each[each[WIDTH] == widest]), learned(chance))
+        str(name): chain(tuning, by_ratio(each[each[WIDTH] == widest]), hardly_learned(chance))
         for name, each in wide.groupby(NAME)
     }
     return Setting(chance, float(narrow[WIDTH].min()), widest), found

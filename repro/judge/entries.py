@@ -22,7 +22,7 @@ from repro.judge.matrix import Entry
 from repro.suite import catalog, checkout, config, foreign, jobs, registry
 from repro.suite import cells as cellfiles
 from repro.suite import entry as entry_files
-from repro.suite.entry import FIGURE, FILE, EntryFile
+from repro.suite.entry import FIGURE, FILE, REMEDY, EntryFile
 from repro.suite.names import StageName
 from repro.suite.plan import Cell
 from repro.suite.provenance import provenances
@@ -47,7 +47,6 @@ COLUMNS = [
 ]
 SAME = 1e-6  # relative difference of a final loss up to which a run trained anew is the same
 PROXY = "(proxy)"
-REMEDY = "make it again with repro record --config entry=FILE.py"
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ def of_losses(suite: Suite, losses: Mapping[Point, float], name: object) -> list
 def read(path: Path) -> OnFile:
     """An entry's JSON. Raises UserError, naming it, where it is not what `record` writes: its
     columns, its numbers, its points, seeds, rates and rounds, each once, and its text."""
-    return of_content(path, read_sealed(path))
+    return of_content(path, read_sealed(path, remedy=REMEDY))
 
 
 def of_content(path: Path, content: Mapping[str, Any]) -> OnFile:
@@ -373,11 +372,11 @@ def _board() -> Any:
 
 
 def _in_words(found: Any) -> str:
-    """`7 [4, 10]`; why it is undefined."""
+    """`7 [4, 10], held against SP, AdamW`; why it is undefined."""
     if found.problem:
         return f"undefined: {found.problem}"
     ends = "" if math.isnan(found.lost.low) else f" [{found.lost.low:.0f}, {found.lost.high:.0f}]"
-    return f"{found.lost.value:.0f}{ends}"
+    return f"{found.lost.value:.0f}{ends}, held against {found.reference}"
 
 
 def _plain(value: float) -> float | int | str:

@@ -65,7 +65,8 @@ def lines(suite: Suite) -> list[str]:
         f"Version {shown.version}, {suite.config.scale} scale. Entries of one number are tied. "
         "Bold: the least lost of a workload, and what a paired test does not part from it. A dash "
         f"is undefined; an empty cell was not trained.{REFERENCE} its own tuned loss is the "
-        "workload's reference. Below 0 is lower than that reference: "
+        "workload's reference. Below 0 ends lower than the reference, above 100 higher than "
+        "its narrow model. References: "
         + "; ".join(f"{told[c]} {shown.references[c].of}" for c in told if c in shown.references)
         + "."
         + (f" Undefined in every row, and left out: {', '.join(left_out)}." if left_out else "")

@@ -171,6 +171,17 @@ def test_a_text_that_is_no_entry_is_refused_in_a_line(text, said):
     assert str(error.value).startswith("mine.py") and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["", "[1]", "1" * 5000, "[" * 200_000, '{"a": NaN}'])
+def test_what_is_no_entry_s_json_is_to_be_made_again(tmp_path, text):
+    path = tmp_path / "e.json"
+    path.write_text(text)
+    for reading in (entries.read, suite_with):
+        with pytest.raises(UserError) as error:
+            reading(path)
+        assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
+        assert str(error.value).endswith(f"; {entries.REMEDY}")
+
+
 def test_reading_carries_nothing_out(honest):
     path, content = honest
     text = MINE + '\nraise SystemExit("carried out")\n'
