@@ -288,7 +288,7 @@ def test_a_stranger_s_file_is_run_recorded_and_trained_anew(tmp_path, monkeypatc
     words = ["--config", "scale=smoke", "entry=mine.py"]
     assert main(["run", FIGURE, *words]) == 0
     assert main(["board", *words]) == 1
-    assert "error: board: no record of transfer/scores" in capsys.readouterr().err
+    assert "mine.json: is missing; make it by repro record" in capsys.readouterr().err
     assert main(["reduce", FIGURE, *words]) == 0
     assert main(["draw", capsys.readouterr().out.split()[-1]]) == 0
     assert main(["record", *words]) == 0
