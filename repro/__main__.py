@@ -35,7 +35,6 @@ WORDS = {  # argument -> what it is
     "figures": "as in `list`: embedding_lr/fig3; also a paper, or fig3 for every paper's",
     "figure": "as in `list`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
-    "archive": "a file: cells.tar.gz",
     "entry": "defines NAME and rules(family) or PARAMETRIZATION (CONTRIBUTING.md)",
     "what": "SP, muP, LVP, or another of widthwise/parametrization/tables/, or a file's path",
     "dataset": "a file of data/, without .py",
@@ -103,8 +102,6 @@ def parser() -> argparse.ArgumentParser:
 
     group("Runs made here, without Snakemake, and held against those on record")
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
-    for name in ("pack", "unpack"):
-        add(name, archive={"type": Path})
     add("tidy")
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
     added = add("verify", figures={"nargs": "*", "metavar": "FIGURE"})

@@ -349,20 +349,6 @@ def tidy(suite: "Suite", arguments: Namespace) -> str:
     return "\n".join(tidy.lines(suite))
 
 
-def pack(suite: "Suite", arguments: Namespace) -> str:
-    """Finished cells into an archive, to carry them elsewhere."""
-    from repro.suite import packs
-
-    return f"packed {packs.pack(suite, arguments.archive)} cells into {arguments.archive}"
-
-
-def unpack(suite: "Suite", arguments: Namespace) -> str:
-    """An archive's cells of the configured figures into results/."""
-    from repro.suite import packs
-
-    return str(packs.unpack(suite, arguments.archive))
-
-
 def coordinate_check(suite: "Suite", arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 where they depend on it."""
     from repro.checks.coordinate_check import check

@@ -72,7 +72,7 @@ def write_json(path: Path | str, value: object) -> None:
     write_bytes(path, json_bytes(value))
 
 
-def read_json(path: Path | str) -> Any:
+def read_json(path: Path | str, remedy: str = REMEDY) -> Any:
     """Read a JSON file; raises UserError when it is missing, no file or not JSON."""
     try:
         with open_file(path) as file:
@@ -81,7 +81,7 @@ def read_json(path: Path | str) -> Any:
         raise UserError(f"{path}: is missing; build it again with snakemake") from None
     except IsADirectoryError:
         raise UserError(f"{path}: is a folder where a file should be; remove it") from None
-    return parse_json(data, path, REMEDY)
+    return parse_json(data, path, remedy)
 
 
 def parse_json(data: bytes, name: object, remedy: str) -> Any:
@@ -141,9 +141,9 @@ def seal_of(path: Path | str, key: str = CELL_SEAL) -> str:
     return found[1].decode() if found else ""
 
 
-def read_sealed(path: Path | str, key: str = SEAL) -> dict:
+def read_sealed(path: Path | str, key: str = SEAL, remedy: str = REMEDY) -> dict:
     """What `write_sealed` wrote; raises UserError naming the file when it is anything else."""
-    return check_seal(read_json(path), path, key=key)
+    return check_seal(read_json(path, remedy), path, remedy, key)
 
 
 def vouched(path: Path, digest: str, manifest_path: Path | str) -> Path:

@@ -17,7 +17,6 @@ from repro.suite import catalog
         (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
         (["explain", "theorem1"], "did you mean 'theorem1.assumption-2', 'theorem1.delta-em"),
         (["explain", "nonsense"], "'nonsense': is unknown; `repro scoreboard` lists them all"),
-        (["unpack", "no-such-archive"], "no-such-archive: does not exist"),
         (["page", "fig33"], "unknown page 'fig33': did you mean 'fig3'"),
         (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),

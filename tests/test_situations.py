@@ -5,13 +5,11 @@ scale on a small text; situations that need more than that have tests of their o
 """
 
 import errno
-import io
 import json
 import os
 import shutil
 import signal
 import sys
-import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +24,7 @@ from repro.files import read_sealed
 from repro.judge import records, run_table
 from repro.judge.built import picture_folder
 from repro.suite import catalog
+from repro.suite.cells import MOST
 from repro.suite.suite import Suite, load
 
 CHECK = ["coordinate-check", "muP"]
@@ -241,30 +240,40 @@ def user_s_matplotlib(place: Place) -> None:
     place.patch.setitem(matplotlib.rcParams, "text.usetex", True)
 
 
-def packed(change: Callable[[dict], object]):
-    """`theirs.tar.gz` has the figure's cell, changed by somebody who sealed it again."""
+def brought(change: Callable[[dict], object]):
+    """The figure's cell was carried here, changed by somebody who sealed it again."""
 
     def make(place: Place) -> None:
-        path = cell(place)
-        content = read_sealed(place.drawn.parent / path, files.CELL_SEAL)
+        content = read_sealed(place.drawn.parent / cell(place), files.CELL_SEAL)
         change(content)
-        data = json.dumps(files.seal(content)).encode()
-        with tarfile.open("theirs.tar.gz", "w:gz") as tar:
-            member = tarfile.TarInfo(path.as_posix())
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
+        place.write(cell(place), json.dumps(files.seal(content)).encode())
 
     return make
 
 
+def brought_as(change: Callable[[bytes], bytes]):
+    """The same of a file whose bytes are others."""
+
+    def make(place: Place) -> None:
+        place.write(cell(place), change((place.drawn.parent / cell(place)).read_bytes()))
+
+    return make
+
+
+def too_large(place: Place) -> None:
+    """A cell's file of holes, one byte larger than may be read."""
+    place.write(cell(place))
+    os.truncate(cell(place), MOST + 1)
+
+
 def said_of_a_run(key: str, value: object):
     """An entry of a run's provenance."""
-    return packed(lambda content: content["runs"][0]["provenance"].update({key: value}))
+    return brought(lambda content: content["runs"][0]["provenance"].update({key: value}))
 
 
 def recorded_by_a_run(value: object):
     """An entry of a record."""
-    return packed(lambda content: content["runs"][0]["records"][0].update({"mu": value}))
+    return brought(lambda content: content["runs"][0]["records"][0].update({"mu": value}))
 
 
 def words_for_numbers(place: Place) -> None:
@@ -295,8 +304,7 @@ def device_in(where: str):
     return make
 
 
-NOTHING_UNPACKED = {"results/**/*": None}
-UNPACK = ["unpack", "theirs.tar.gz"]
+NO_TABLE = {"results/**/data.csv": None}
 
 SITUATIONS = [
     # Names that are none
@@ -424,11 +432,11 @@ SITUATIONS = [
     # Sealed by somebody else: what a cell says becomes part of paths, pages and lines
     *(
         Situation(
-            f"a pack whose {key} {what}",
+            f"a cell from elsewhere whose {key} {what}",
             said_of_a_run(key, value),
-            UNPACK,
+            ["reduce", FIGURE],
             f"provenance has '{key}': {ascii(value)[:40]}",
-            NOTHING_UNPACKED,
+            NO_TABLE,
         )
         for key, what, value in (
             ("device", "leads out of records/", "../../../x"),
@@ -456,7 +464,13 @@ SITUATIONS = [
         )
     ),
     *(
-        Situation(f"a pack of a cell {what}", packed(change), UNPACK, says, NOTHING_UNPACKED)
+        Situation(
+            f"a cell from elsewhere {what}",
+            brought(change),
+            ["reduce", FIGURE],
+            says,
+            NO_TABLE,
+        )
         for what, change, says in (
             (
                 "with another axis",
@@ -502,11 +516,56 @@ SITUATIONS = [
     ),
     *(
         Situation(
-            f"a pack whose record has {what}",
+            f"a cell from elsewhere {what}",
+            brought_as(change),
+            ["reduce", FIGURE],
+            says,
+            NO_TABLE,
+        )
+        for what, change, says in (
+            ("with NaN", lambda data: b'{"a": NaN}', "NaN is no number of JSON"),
+            ("that is deep", lambda data: b"[" * 200_000, "is not valid JSON"),
+            ("with a long number", lambda data: b"1" * 5_000, "is not valid JSON"),
+            ("that is a list", lambda data: b"[1]", "holds no checksum of its own"),
+            ("that was cut", lambda data: data[:-99], "is not valid JSON"),
+            (
+                "with a number beyond numbers",
+                lambda data: data.replace(b'"seconds": ', b'"seconds": 1e999, "b": ', 1),
+                "holds what JSON cannot",
+            ),
+        )
+    ),
+    *(
+        Situation(
+            f"a cell from elsewhere with another {key}",
+            brought(lambda content, key=key, value=value: content.update({key: value})),
+            ["reduce", FIGURE],
+            says,
+            NO_TABLE,
+        )
+        for key, value, says in (
+            ("format", 0, "is no cell of this suite's format"),
+            ("id", "\033[2J", "was not written by this suite, id is '\\x1b[2J'"),
+            ("id", "f" * 64, "holds cell 'ffffffffffff', not "),
+            ("id", None, "was not written by this suite"),
+            ("runs", 5, "was not written by this suite"),
+            ("study", "embedding_lr/frequencies", "its study or axes are not those of cell"),
+        )
+    ),
+    Situation(
+        "a cell from elsewhere that is too large",
+        too_large,
+        ["reduce", FIGURE],
+        "has 268,435,457 bytes, more than a cell may (268,435,456)",
+        NO_TABLE,
+    ),
+    *(
+        Situation(
+            f"a cell from elsewhere whose record has {what}",
             recorded_by_a_run(value),
-            UNPACK,
+            ["reduce", FIGURE],
             f"a record has 'mu': {ascii(value)[:40]}",
-            NOTHING_UNPACKED,
+            NO_TABLE,
         )
         for what, value in (
             ("a spreadsheet's formula", "=cmd|'/C calc'!A0"),
@@ -519,18 +578,6 @@ SITUATIONS = [
     *(
         Situation(f"a disk without rights, {call[0]}", no_rights, call)
         for call in (["fetch", "wikitext2"], ["report"])
-    ),
-    Situation(
-        "an archive whose name clears the screen",
-        as_it_is,
-        ["unpack", "\033[2J.tar.gz"],
-        "error: \\x1b[2J.tar.gz: does not exist, or is no file",
-    ),
-    Situation(
-        "a pack into a device",
-        drawn,
-        ["pack", "/dev/full"],
-        "/dev/full: is a device, a pipe or a socket; give the name of a file",
     ),
     Situation(
         "a figure outside of figures/",
@@ -570,19 +617,6 @@ SITUATIONS = [
         ),
         ["draw", PICTURE],
         "ImportError: loaded twice; PYTHONWARNINGS or -W makes errors of libraries' warnings",
-    ),
-    Situation(
-        "a pack where a file is in the place of results",
-        lambda place: (packed(lambda content: None)(place), place.write("results")),
-        UNPACK,
-        "results: is a file where a folder should be; nothing was unpacked",
-    ),
-    Situation(
-        "a pack of another scale",
-        packed(lambda content: None),
-        [*UNPACK, "--config", "scale=reduced"],
-        "none of its 1 cells is of scale reduced, data embedded, figures ",
-        NOTHING_UNPACKED,
     ),
     *(
         Situation(

@@ -5,21 +5,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from figures.transfer._losses import (
-    LEARNED,
-    LOSS,
-    LR,
     NAME,
     PROXY,
-    RATIO,
     WIDTH,
     WORKLOADS,
+    by_ratio,
+    hardly_learned,
 )
 from repro.judge import references
 from repro.judge.matrix import Board, Entry, board, entry
 from repro.judge.references import Setting
 from repro.judge.score import Chain, Reference, chain
-from repro.judge.sweep import sweep_of
-from widthwise.checks.sweep import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +23,7 @@ if TYPE_CHECKING:
 VERSION = "v0"  # of workloads, grids, seeds and references; `references` says what each is
 ADAMW = "AdamW"
 COLUMNS = WORKLOADS | {"resnet": "ResNet-18"}
+OPTIMIZER = "optimizer"  # a column of data.csv where its runs are an entry's
 # Studies whose workload is another's, or has no column of its name: its column and optimizer.
 OPTIMIZERS = {"mlp_sgd": ("mlp", "SGD"), "resnet_sgd": ("resnet", "SGD")}
 
@@ -42,19 +39,9 @@ def study_of(column: str, optimizer: str) -> str:
     return studies.get((column, optimizer), column)
 
 
-def sweeps(rows) -> dict[float, Sweep]:
-    """Ratio -> sweep, of runs that differ in ratio, rate and seed alone."""
-    return {float(ratio): sweep_of(each, LR, LOSS) for ratio, each in rows.groupby(RATIO)}
-
-
-def learned(chance: float):
-    """The narrow model's best loss -> why nothing can be told of it."""
-
-    def problem(best: float) -> str:
-        few = f"the narrow model has hardly learned: {best:.2f} of {chance:.2f}"
-        return "" if best < chance - LEARNED else few
-
-    return problem
+def optimizer(data, workload: str) -> str:
+    """That of a study's runs in a table: its own, or an entry's."""
+    return str(data[OPTIMIZER].iloc[0]) if OPTIMIZER in data else of_study(workload)[1]
 
 
 def chains(rows) -> tuple[Setting, dict[str, Chain]]:
@@ -63,9 +50,9 @@ def chains(rows) -> tuple[Setting, dict[str, Chain]]:
     narrow, wide = rows[rows[NAME] == PROXY], rows[rows[NAME] != PROXY]
     widest = float(wide[WIDTH].max())
     chance = float(narrow["chance"].iloc[0])
-    tuning = sweeps(narrow)
+    tuning = by_ratio(narrow)
     found = {
-        str(name): chain(tuning, sweeps(each[each[WIDTH] == widest]), learned(chance))
+        str(name): chain(tuning, by_ratio(each[each[WIDTH] == widest]), hardly_learned(chance))
         for name, each in wide.groupby(NAME)
     }
     return Setting(chance, float(narrow[WIDTH].min()), widest), found
@@ -73,7 +60,10 @@ def chains(rows) -> tuple[Setting, dict[str, Chain]]:
 
 def by_study(data) -> "list[tuple[str, str, pd.DataFrame]]":
     """(column, optimizer, rows) of every study in a table, in the columns' order."""
-    found = [(*of_study(str(name)), rows) for name, rows in data.groupby("workload")]
+    found = [
+        (of_study(str(name))[0], optimizer(data, str(name)), rows)
+        for name, rows in data.groupby("workload")
+    ]
     return sorted(found, key=lambda each: [*COLUMNS].index(each[0]))
 
 
@@ -82,15 +72,12 @@ def settings(data) -> dict[str, Setting]:
     return {column: chains(rows)[0] for column, _, rows in by_study(data)}
 
 
-def entries(
-    data, scale: str, version: str = VERSION, source: str = "", optimizer: str = ""
-) -> list[Entry]:
-    """The rows of one table of runs, in no order. source: whose they are, "" of the suite's.
-    optimizer: in place of those of the studies."""
+def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[Entry]:
+    """The rows of one table of runs, in no order. source: whose they are, "" of the suite's."""
     known: dict[str, Reference] = {}
     lacking: dict[str, str] = {}
     by_row: dict[tuple[str, str], dict[str, Chain]] = {}
-    for column, own, rows in by_study(data):
+    for column, optimizer, rows in by_study(data):
         setting, found = chains(rows)
         reference = references.find(version, scale, column, setting)
         if isinstance(reference, str):
@@ -98,7 +85,7 @@ def entries(
         else:
             known[column] = reference
         for name, each in found.items():
-            by_row.setdefault((name, optimizer or own), {})[column] = each
+            by_row.setdefault((name, optimizer), {})[column] = each
     return [entry(*key, each, known, lacking, source) for key, each in by_row.items()]
 
 

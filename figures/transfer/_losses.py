@@ -1,17 +1,18 @@
 """The final losses of one workload, and what a user loses who tunes its narrow model."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from repro.judge.claims import Claim, Expectation, Measurement, exact, reported
 from repro.judge.intervals import joined, no_finer_than, of_estimators
-from repro.judge.sweep import by_seed, gathered, slope_over_seeds, sweep_of
+from repro.judge.score import chosen_ratio, ratio_at_edge
+from repro.judge.sweep import gathered, slope_over_seeds, sweep_of
 from repro.suite.study import OVERNIGHT
 from widthwise.checks.regret import Comparison
-from widthwise.checks.sweep import NEAR
+from widthwise.checks.sweep import NEAR, Sweep
 
 WORKLOADS = {
     "decoder": "decoder",
@@ -49,6 +50,21 @@ def reduce(runs):
     return table[COLUMNS + tuned].sort_values([*COLUMNS[:6], *tuned], ignore_index=True)
 
 
+def by_ratio(rows) -> dict[float, Sweep]:
+    """Ratio -> sweep, of runs that differ in ratio, rate and seed alone."""
+    return {float(ratio): sweep_of(each, LR, LOSS) for ratio, each in rows.groupby(RATIO)}
+
+
+def hardly_learned(chance: float) -> Callable[[float], str]:
+    """The narrow model's best loss -> why nothing can be told of it."""
+
+    def problem(best: float) -> str:
+        few = f"the narrow model has hardly learned: {best:.2f} of {chance:.2f}"
+        return "" if best < chance - LEARNED else few
+
+    return problem
+
+
 class Losses(Comparison):
     """One workload's losses (`Comparison`).
 
@@ -70,7 +86,7 @@ class Losses(Comparison):
         (base,) = self.narrow[WIDTH].unique()
         self.chance = float(self.narrow["chance"].iloc[0])
         proxy = sweep_of(self.narrow[self.narrow[RATIO] == self.ratio], LR, LOSS)
-        names = sorted(wide[NAME].unique(), key=ORDER.index)
+        names = sorted(wide[NAME].unique(), key=[*ORDER, *wide[NAME]].index)
         curves = {(name, base): proxy for name in names}
         for (name, width), rows in wide.groupby([NAME, WIDTH]):
             curves[name, width] = sweep_of(rows, LR, LOSS)
@@ -83,14 +99,9 @@ class Losses(Comparison):
     def problem(self, *names: str) -> str:
         """Why a comparison of these tells nothing: the narrow model has not learned, a best rate at
         its grid's end, or a transferred rate that was not tried; "" if it does."""
-        found = []
         best = self.curves[self.names[0], self.base].mean().min()
-        if not best < self.chance - LEARNED:
-            found.append(f"the narrow model has hardly learned: {best:.2f} of {self.chance:.2f}")
-        (ratios, _), tried = by_seed(self.narrow, (RATIO, LR), LOSS)
-        ratio = ratios[tried.mean(0).min(1).argmin()]
-        if len(ratios) > 1 and ratio in (ratios[0], ratios[-1]):
-            found.append(f"the best ratio, {ratio:g}, is at its grid's edge")
+        narrow = by_ratio(self.narrow)
+        found = [hardly_learned(self.chance)(best), ratio_at_edge(chosen_ratio(narrow), narrow)]
         if self.decay and self.decay == self.decays[-1]:
             found.append(f"the best weight decay, {self.decay:g}, is at its grid's edge")
         edges = []

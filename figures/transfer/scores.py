@@ -1,5 +1,7 @@
 """The leaderboard in numbers: what every parametrization loses on every workload."""
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -8,7 +10,7 @@ import numpy as np
 from figures.transfer import _board, _losses, sgd
 from figures.transfer._losses import WORKLOADS, Losses, reduce
 from repro.judge import references
-from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
+from repro.judge.claims import CONTROL, Claim, Measurement, exact, reported, trained_scales
 from repro.judge.figure import Aside, Asides, Bar, Figure
 from repro.judge.intervals import joined
 from repro.judge.matrix import Board, Entry
@@ -35,6 +37,8 @@ CLAIMS = (
 
 def measure(data, scale):
     rows = {row.name: row for row in matrix(data, scale).rows}
+    if _board.OPTIMIZER in data:
+        return {"scores.median-lost": exact(math.nan, 0, "these are the runs of an entry")}
     mup, sp = (rows[f"{name}, {_board.ADAMW}"] for name in ("muP", "SP"))
     seeds = min(len(each.seeds) for each in mup.chains.values())
     words = f"over {', '.join(_board.COLUMNS[name] for name in mup.defined)}; SP {percent(sp)}"
@@ -63,12 +67,7 @@ def references_of(data, scale, version, label, digest):
 
 
 def table(data, scale):
-    found = {row.name: row for row in _board.entries(data, scale)}
-    rows = [
-        scores(workload, losses, name, found)
-        for workload, losses in _losses.by_workload(data, ALL).items()
-        for name in losses.names
-    ]
+    rows = [scores(*each) for each in lines(data, scale)]
     columns = [
         "workload, widths",
         "optimizer",
@@ -85,6 +84,15 @@ def table(data, scale):
     return Table(columns, rows, note)
 
 
+def lines(data, scale) -> Iterator[tuple[str, Losses, str, Entry]]:
+    """(workload, its losses, parametrization, row of the board) of every line of the table."""
+    found = {row.name: row for row in _board.entries(data, scale)}
+    for workload, losses in _losses.by_workload(data, ALL).items():
+        optimizer = _board.optimizer(data, workload)
+        for name in losses.names:
+            yield workload, losses, name, found[f"{name}, {optimizer}"]
+
+
 def of_references(data, scale) -> list[str]:
     """`decoder u-muP, AdamW (gain 0.140 nats)` of every workload's."""
     known = matrix(data, scale).references
@@ -95,34 +103,23 @@ def of_references(data, scale) -> list[str]:
     return found or ["none at this scale"]
 
 
-def scores(workload: str, losses: Losses, name: str, entries: dict[str, Entry]) -> list[str]:
-    """A line of the table."""
+def scores(workload: str, losses: Losses, name: str, row: Entry) -> list[str]:
+    """A line of the table. Where a row's runs are the workload's reference its penalty is 0 by
+    that."""
     slope = _losses.slope_measurement(losses, name)
-    found = score_of(workload, name, entries)
+    found = row.scores[_board.of_study(workload)[0]]
     return [
         f"{ALL[workload]}, {losses.base:g} to {losses.widest:g}",
-        _board.of_study(workload)[1],
+        row.optimizer,
         name,
         words(slope, 2),
         words(found.regret, 3),
-        "the reference" if is_reference(workload, name, entries) else words(found.penalty, 3),
+        "the reference" if found.reference == row.name else words(found.penalty, 3),
         words(found.lost, 0),
         margin(losses, name),
         "yes" if wider_is_better(losses, name) else "no",
         joined(found.problem, found.own, found.note) or "-",
     ]
-
-
-def is_reference(workload: str, name: str, entries: dict[str, Entry]) -> bool:
-    """Whether a parametrization's runs are those that were frozen: its penalty is 0 by that."""
-    column, optimizer = _board.of_study(workload)
-    return entries[f"{name}, {optimizer}"].scores[column].reference == f"{name}, {optimizer}"
-
-
-def score_of(workload: str, name: str, entries: dict[str, Entry]) -> Score:
-    """A parametrization's score on a study."""
-    column, optimizer = _board.of_study(workload)
-    return entries[f"{name}, {optimizer}"].scores[column]
 
 
 def margin(losses: Losses, name: str) -> str:
@@ -154,18 +151,16 @@ def words(found: Estimate | Interval | Measurement, digits: int) -> str:
 
 
 def asides(data, scale):
-    found = {row.name: row for row in _board.entries(data, scale)}
-    rows = [
-        aside(workload, name, score_of(workload, name, found))
-        for workload, losses in _losses.by_workload(data, ALL).items()
-        for name in losses.names
-    ]
+    rows = [aside(workload, name, row) for workload, _, name, row in lines(data, scale)]
     return Asides(rows, "lost", before="slope", unit="% of the gain", ends=(-25, 200))
 
 
-def aside(workload: str, name: str, found: Score) -> Aside:
-    """A bar of what is lost; the curves and runs it is read off; the files that made them."""
-    return Aside(bar(found), links(workload, name), files(workload, name))
+def aside(workload: str, name: str, row: Entry) -> Aside:
+    """A bar of what is lost; of the suite's rows the curves and runs it is read off, and the files
+    that made them."""
+    shown = bar(row.scores[_board.of_study(workload)[0]])
+    own = name in NAMES
+    return Aside(shown, links(workload, name), files(workload, name)) if own else Aside(shown)
 
 
 def aside_of(row: Entry, column: str) -> Aside:

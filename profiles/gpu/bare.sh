@@ -16,10 +16,12 @@ config=(--config "$@" "figures=$figure")
 case $mode in
 run)
     python3 -P -m repro run "$figure" --device "${DEVICE:-cuda}" "${config[@]}"
-    python3 -P -m repro pack "$archive" "${config[@]}"
+    tar -czf "$archive" --exclude='*.checkpoints/*' --exclude=runs results
+    echo "$archive: the cells of $figure"
     ;;
 verify)
-    python3 -P -m repro unpack "$archive" "${config[@]}"
+    [[ ! -e results ]] || { echo "error: results is there: give the call in an empty folder" >&2; exit 2; }
+    tar -xzf "$archive" results
     picture=$(python3 -P -m repro reduce "$figure" "${config[@]}" | tail -n 1)
     python3 -P -m repro draw "$picture"
     python3 -P -m repro verify "${config[@]}"

@@ -9,7 +9,7 @@ reading asks the same (`read`); nothing of it is carried out but by `verify`.
 import math
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,7 +22,7 @@ from repro.judge.matrix import Entry
 from repro.suite import catalog, checkout, config, foreign, jobs, registry
 from repro.suite import cells as cellfiles
 from repro.suite import entry as entry_files
-from repro.suite.entry import FIGURE, FILE, EntryFile
+from repro.suite.entry import FIGURE, FILE, REMEDY, EntryFile
 from repro.suite.names import StageName
 from repro.suite.plan import Cell
 from repro.suite.provenance import provenances
@@ -47,7 +47,6 @@ COLUMNS = [
 ]
 SAME = 1e-6  # relative difference of a final loss up to which a run trained anew is the same
 PROXY = "(proxy)"
-REMEDY = "make it again with repro record --config entry=FILE.py"
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ def of_losses(suite: Suite, losses: Mapping[Point, float], name: object) -> list
 def read(path: Path) -> OnFile:
     """An entry's JSON. Raises UserError, naming it, where it is not what `record` writes: its
     columns, its numbers, its points, seeds, rates and rounds, each once, and its text."""
-    return of_content(path, read_sealed(path))
+    return of_content(path, read_sealed(path, remedy=REMEDY))
 
 
 def of_content(path: Path, content: Mapping[str, Any]) -> OnFile:
@@ -284,28 +283,34 @@ def table_of(found: OnFile) -> Any:
 
     table = pd.DataFrame(found.content["losses"], columns=COLUMNS).drop(columns="run")
     table["train_loss"] = pd.to_numeric(table["train_loss"])
-    return table
+    return table.assign(optimizer=found.file.optimizer)
+
+
+def named(file: EntryFile, table: Any) -> Any:
+    """The scores' table of an entry's runs, by its name and optimizer in place of where its file
+    was read."""
+    names = table["parametrization"].where(table["parametrization"] == PROXY, file.name)
+    return table.assign(parametrization=names, optimizer=file.optimizer)
 
 
 def row_of(found: OnFile) -> Entry:
     """Its row of the board, computed from its losses."""
     scale, _, version = found.of
-    made = table_of(found), scale, version, found.path.name, found.file.optimizer
-    (row,) = _board().entries(*made)
+    (row,) = _board().entries(table_of(found), scale, version, found.path.name)
     return row
 
 
 def sent_in(
-    scale: str, label: str, version: str, names: Sequence[str], folder: Path | None = None
+    scale: str, label: str, version: str, names: Sequence[str], paths: Iterable[Path]
 ) -> list[Entry]:
-    """The rows of what is on file at a scale on some data under a version. names: of rows that are
+    """The rows of these files at a scale on some data under a version. names: of rows that are
     there. Raises UserError, naming the file, where one has the name of another row."""
-    taken = {_alike(name): "the suite's own" for name in names}
+    taken: dict[str, Path | str] = {_alike(name): "the suite's own" for name in names}
     rows = []
-    for path in sorted((folder or FOLDER).glob("*.json")):
+    for path in paths:
         found = read(path)
-        other = taken.setdefault(_alike(found.file.name), path.name)
-        if other != path.name:
+        other = taken.setdefault(_alike(found.file.name), path)
+        if other != path:
             raise UserError(f"{path}: its NAME {found.file.name!r} is {other}; give it another")
         if found.of == (scale, label, version):
             rows.append(row_of(found))
@@ -367,11 +372,11 @@ def _board() -> Any:
 
 
 def _in_words(found: Any) -> str:
-    """`7 [4, 10]`; why it is undefined."""
+    """`7 [4, 10], held against SP, AdamW`; why it is undefined."""
     if found.problem:
         return f"undefined: {found.problem}"
     ends = "" if math.isnan(found.lost.low) else f" [{found.lost.low:.0f}, {found.lost.high:.0f}]"
-    return f"{found.lost.value:.0f}{ends}"
+    return f"{found.lost.value:.0f}{ends}, held against {found.reference}"
 
 
 def _plain(value: float) -> float | int | str:

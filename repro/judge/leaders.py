@@ -18,29 +18,31 @@ FIGURE = "transfer/scores"  # whose data.csv has the runs of all rows
 WITHOUT_SGD = "transfer/leaderboard"  # the same of a scale at which nothing is trained with SGD
 
 
-def _data(suite: Suite):
-    """The recorded table of the configured scale and data, and its file."""
-    import pandas as pd
-
+def _on_record(suite: Suite) -> Path:
+    """The recorded table of the configured scale and data."""
     bases = recorded(suite, FIGURE) or recorded(suite, WITHOUT_SGD)
     if not bases:
         raise UserError(f"board: no record of {FIGURE} for {describe(suite)}")
     read_record(bases[0])  # refuses one that was changed
-    file = bases[0].with_suffix(".csv")
-    return pd.read_csv(file), file
+    return bases[0].with_suffix(".csv")
 
 
 def board(suite: Suite, data: Path | None = None) -> Board:
     """The matrix at the configured scale and data, of what is on record and what was sent in.
 
-    data: the suite's own data.csv where it is not that on record. Raises UserError where there is
-    no record."""
+    data: the suite's own data.csv where it is not that on record. A configured entry is among
+    those sent in. Raises UserError where there is no record."""
     import pandas as pd
 
-    table = pd.read_csv(data) if data else _data(suite)[0]
-    figure = catalog.figure_module(FIGURE)
+    table = pd.read_csv(data or _on_record(suite))
+    figure, file = catalog.figure_module(FIGURE), suite.config.entry
     own = suite.config.scale, suite.label, figure.VERSION
-    more = entries.sent_in(*own, figure.NAMES)
+    if file and not file.record.exists():
+        raise UserError(
+            f"{file.record}: is missing; make it by repro record --config entry=FILE.py"
+        )
+    paths = {*entries.FOLDER.glob("*.json"), *([file.record.absolute()] if file else [])}
+    more = entries.sent_in(*own, figure.NAMES, sorted(paths))
     return figure.matrix(table, suite.config.scale, more)
 
 
@@ -63,7 +65,8 @@ def lines(suite: Suite) -> list[str]:
         f"Version {shown.version}, {suite.config.scale} scale. Entries of one number are tied. "
         "Bold: the least lost of a workload, and what a paired test does not part from it. A dash "
         f"is undefined; an empty cell was not trained.{REFERENCE} its own tuned loss is the "
-        "workload's reference. Below 0 is lower than that reference: "
+        "workload's reference. Below 0 ends lower than the reference, above 100 higher than "
+        "its narrow model. References: "
         + "; ".join(f"{told[c]} {shown.references[c].of}" for c in told if c in shown.references)
         + "."
         + (f" Undefined in every row, and left out: {', '.join(left_out)}." if left_out else "")

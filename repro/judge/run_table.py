@@ -10,6 +10,7 @@ from pathlib import Path
 
 from repro.errors import UserError
 from repro.files import key_of, seal_of, sha256_file, write_bytes, write_json
+from repro.judge import entries
 from repro.judge.figure import figure_named
 from repro.judge.judging import called
 from repro.judge.published import DATA, PROVENANCE, read_or_empty
@@ -43,7 +44,8 @@ def table_key(suite: Suite, figure_name: str) -> str:
 
 def made_of(suite: Suite, figure_name: str) -> dict:
     """What a figure's runs are, as its provenance.json says it."""
-    return {
+    file = suite.config.entry
+    return ({"entry": [file.name, file.optimizer]} if file else {}) | {
         "figure": figure_name,
         "scale": suite.config.scale,
         "data": suite.data_description(figure_name),
@@ -105,7 +107,8 @@ def reduce(suite: Suite, figure_name: str, key: str = "") -> Path:
     made = provenances(list(contents.values()))
     if several := mixture(made):
         print(f"{figure_name}: {several}; {REMEDIES}", flush=True)
-    data = as_csv(tabulate(figure_name, by_study))
+    table = tabulate(figure_name, by_study)
+    data = as_csv(entries.named(suite.config.entry, table) if suite.config.entry else table)
     with only_writer(folder):
         write_bytes(folder / DATA, data)
         of_runs = {

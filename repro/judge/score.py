@@ -12,7 +12,7 @@ tuning seeds, by which optimum and ratio would have been others; their variances
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +71,13 @@ def chosen_ratio(narrow: Mapping[float, Sweep], without: int | None = None) -> f
     return min(narrow, key=lambda ratio: narrow[ratio].mean().min())
 
 
+def ratio_at_edge(ratio: float, ratios: Collection[float]) -> str:
+    """Why the best of these ratios may lie beyond them; "" where it does not."""
+    ends = min(ratios), max(ratios)
+    inside = ends[0] == ends[1] or ratio not in ends
+    return "" if inside else f"the best ratio, {ratio:g}, is at its grid's edge"
+
+
 def surety(narrow: Mapping[float, Sweep], ratio: float) -> float:
     """In which share of samples of the tuning seeds, with replacement, this ratio is chosen."""
     if len(narrow) == 1:
@@ -97,9 +104,7 @@ def chain(
     place = tuning.optimum()
     if not problem and place != place:
         problem = "the narrow model's best rate is at its grid's edge"
-    ratios = sorted(narrow)
-    if not problem and len(ratios) > 1 and ratio in (ratios[0], ratios[-1]):
-        problem = f"the best ratio, {ratio:g}, is at its grid's edge"
+    problem = problem or ratio_at_edge(ratio, narrow)
     if ratio not in wide:
         problem = problem or f"the wide model was not trained at the best ratio, {ratio:g}"
     judged = wide[ratio if ratio in wide else next(iter(wide))]

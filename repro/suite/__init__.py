@@ -29,7 +29,6 @@ One job
   upstream.py      what a run takes from earlier stages, or from a choice among their runs
   cells.py         the file of a job's runs
   foreign.py       what may stand in files that somebody else may have made
-  packs.py         archives of these files, to carry them to another machine
   locks.py         locks that end with the process that holds them
   uses.py          what a file imports, defines and uses
   code.py          the files that some code depends on, by its imports

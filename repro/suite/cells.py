@@ -16,6 +16,7 @@ from repro.suite.spec import lookup, override
 from widthwise.hints import misfit
 
 FORMAT = 1
+MOST = 256 * 2**20  # bytes of a cell's file; the largest at paper scale has a few million
 # The entries that this suite reads: of a finished run's file, of a cell, and of a run in a cell.
 FINISHED = {
     "id": str,
@@ -112,10 +113,15 @@ def encode_record(record: Mapping) -> dict:
 
 
 def read_cell(path: Path, cell: Cell) -> dict:
-    """The content of a cell's file; raises UserError if it is missing, was edited, or is of other
-    runs than this cell's."""
+    """The content of a cell's file, wherever it was made: it may have been brought here by rsync or
+    in an archive. Raises UserError if it is missing, was edited, or is of other runs than this
+    cell's."""
     if not path.exists():
         raise UserError(f"{path}: is missing; the grid has a hole, run the same command again")
+    if path.stat().st_size > MOST:
+        raise UserError(
+            f"{path}: has {path.stat().st_size:,} bytes, more than a cell may ({MOST:,}); {REMEDY}"
+        )
     content = read_sealed(path, CELL_SEAL)
     check_cell(content, cell, path)
     return content

@@ -31,6 +31,7 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9 (),.=_+-]{0,38}[A-Za-z0-9)]|[A-Za-z0-9]"
 FILE = r"\w[\w.+-]{0,59}\.py"
 MOST = 100_000  # characters of a file
 COOKIE = re.compile(r"coding[:=]\s*[-\w.]+")  # PEP 263: code that reads as a comment
+REMEDY = "make it again with repro record --config entry=FILE.py"
 CONSTANTS = ("NAME", "PARAMETRIZATION", "OPTIMIZER", "OCTAVES")
 
 
@@ -115,7 +116,7 @@ def load(given: str) -> EntryFile:
     if path.suffix not in (".py", ".json") or not path.is_file():
         raise UserError(f"config key entry: {given!a} is no file; give a FILE.py that has a NAME")
     if path.suffix == ".json":
-        text = read_sealed(path).get("file")
+        text = read_sealed(path, remedy=REMEDY).get("file")
         if not isinstance(text, dict) or not isinstance(text.get("text"), str):
             raise UserError(f"{given}: holds no entry of the board; give its FILE.py")
         return parse(text["text"], given)

@@ -265,7 +265,7 @@ class Suite:
 
     def choice_paths(self, cell: Cell) -> list[Path]:
         """The files of the choices that a cell's job reads. Of a cell that is there none that is
-        not: it was unpacked, and Snakemake would make both anew."""
+        not: it came from elsewhere, and Snakemake would make both anew."""
         chosen = [self.paths.choice(choice) for choice in self.choices_of(cell)]
         there = bool(chosen) and self.paths.cell(cell).exists()
         return [path for path in chosen if path.exists() or not there]

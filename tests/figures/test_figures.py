@@ -16,7 +16,7 @@ from repro.judge.board import marks
 from repro.judge.built import page, picture_folder
 from repro.judge.explain import explain
 from repro.judge.scoreboard import scoreboard
-from repro.suite import catalog, config, packs, registry
+from repro.suite import catalog, config, registry
 from repro.suite.checkout import ROOT
 from repro.suite.study import OVERNIGHT, SCALES
 from repro.suite.suite import Suite
@@ -188,25 +188,6 @@ def test_the_scoreboard_holds_every_claim(built):
     assert f"<br>[`table2.exponents`]({page}), self-check |" in board
     assert "reproduced" in board.split("table2.exponents")[0].splitlines()[-1]
     assert [*read_json(built.paths.results / "manifest.json")["of"]] == [NAME]
-
-
-def test_cells_travel_in_packs(built, tmp_path, monkeypatch):
-    archive = tmp_path / "cells.tar.gz"
-    assert packs.pack(built, archive) == 1
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.chdir(elsewhere)
-    assert packs.unpack(built, archive).new == 1
-    make(built, NAME)
-    assert packs.unpack(built, archive).same == 1, "a cell that is there already is kept"
-
-
-def test_a_pack_with_an_edited_cell_is_refused(built, tmp_path, monkeypatch):
-    path = built.paths.cell(built.cells("embedding_lr/parametrizations")[0])
-    sealed = path.read_text()
-    path.write_text(sealed.replace('"kind": "output"', '"kind": "hidden"', 1))
-    with pytest.raises(UserError, match="was changed after it was written"):
-        packs.pack(built, tmp_path / "cells.tar.gz")
 
 
 def test_explain_goes_from_a_claim_to_its_runs(built):

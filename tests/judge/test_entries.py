@@ -3,6 +3,7 @@
 import copy
 import json
 
+import pandas as pd
 import pytest
 
 from figures.transfer import _board, scores
@@ -170,6 +171,17 @@ def test_a_text_that_is_no_entry_is_refused_in_a_line(text, said):
     assert str(error.value).startswith("mine.py") and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["", "[1]", "1" * 5000, "[" * 200_000, '{"a": NaN}'])
+def test_what_is_no_entry_s_json_is_to_be_made_again(tmp_path, text):
+    path = tmp_path / "e.json"
+    path.write_text(text)
+    for reading in (entries.read, suite_with):
+        with pytest.raises(UserError) as error:
+            reading(path)
+        assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
+        assert str(error.value).endswith(f"; {entries.REMEDY}")
+
+
 def test_reading_carries_nothing_out(honest):
     path, content = honest
     text = MINE + '\nraise SystemExit("carried out")\n'
@@ -206,30 +218,51 @@ def test_another_figure_shows_no_entry(honest, tmp_path):
         config.parse({"entry": "nothing.py"}, registry.dataset_names())
 
 
+def test_an_entry_s_own_runs_are_a_figure(honest):
+    """What Snakemake draws of them. Found in review: `measure failed: KeyError: 'muP, AdamW'`."""
+    path, content = honest
+    table = entries.table_of(entries.of_content(path, content))
+    shown = scores.table(table, "smoke")
+    assert len(shown.rows) == len(scores.asides(table, "smoke").rows) == len(WORKLOADS)
+    assert {(row[1], row[2]) for row in shown.rows} == {("AdamW", "muP, loud readout")}
+    assert [*scores.measure(table, "smoke")] == ["scores.median-lost"]
+    own = parse(MINE, str(path))
+    read = table.replace({"parametrization": {own.name: own.copy.as_posix()}})
+    assert entries.named(own, read.drop(columns="optimizer")).equals(table)
+
+
+def renamed(content, name):
+    """An entry's JSON of which every place says another name."""
+    text = content["file"]["text"].replace('NAME = "', f'NAME = "{name}"  # "', 1)
+    file = {"name": "x.py", "sha256": parse(text, "x.py").digest, "text": text}
+    rows = [
+        [*row[:2], entries.PROXY if row[2] == entries.PROXY else name, *row[3:]]
+        for row in content["losses"]
+    ]
+    return content | {"file": file, "losses": rows}
+
+
 def test_names_are_unlike_any_other_row_s(honest, tmp_path):
     path, content = honest
     write_sealed(path, content)
-    assert [*entries.sent_in("smoke", "embedded", _board.VERSION, scores.NAMES, tmp_path)]
+    assert [*entries.sent_in("smoke", "embedded", _board.VERSION, scores.NAMES, [path])]
     for name, said in (("MUP", "the suite's own"), ("s-p", "the suite's own")):
-        text = MINE.replace('"muP, loud readout"', f'"{name}"')
-        own = parse(text, "x.py")
-        rows = [
-            [*r[:2], entries.PROXY if r[2] == entries.PROXY else name, *r[3:]]
-            for r in content["losses"]
-        ]
-        file = {"name": "x.py", "sha256": own.digest, "text": text}
-        write_sealed(path, content | {"file": file, "losses": rows})
+        write_sealed(path, renamed(content, name))
         with pytest.raises(UserError, match=said):
-            entries.sent_in("smoke", "embedded", _board.VERSION, scores.NAMES, tmp_path)
+            entries.sent_in("smoke", "embedded", _board.VERSION, scores.NAMES, [path])
 
 
-def test_entries_on_file_are_read_and_move_no_other_row():
-    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
-    data = leaders._data(suite)[0]
+def test_entries_on_file_and_one_s_own_are_read_and_move_no_other_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = sorted(entries.FOLDER.glob("*.json"))
+    mine = tmp_path / "mine.json"
+    write_sealed(mine, renamed(read_sealed(files[0]), "mine"))
+    suite = suite_with(mine, "reduced")
+    data = pd.read_csv(leaders._on_record(suite))
     before = {row.name: row.scores for row in scores.matrix(data, "reduced").rows}
     after = {row.name: row for row in leaders.board(suite).rows}
     sources = {row.name: row.source for row in after.values() if row.source}
-    assert sorted(sources.values()) == sorted(p.name for p in entries.FOLDER.glob("*.json"))
+    assert sorted(sources.values()) == sorted(p.name for p in [mine, *files])
     assert {name: after[name].scores for name in before} == before
 
 
@@ -254,6 +287,10 @@ def test_a_stranger_s_file_is_run_recorded_and_trained_anew(tmp_path, monkeypatc
     (tmp_path / "mine.py").write_text(MINE)
     words = ["--config", "scale=smoke", "entry=mine.py"]
     assert main(["run", FIGURE, *words]) == 0
+    assert main(["board", *words]) == 1
+    assert "mine.json: is missing; make it by repro record" in capsys.readouterr().err
+    assert main(["reduce", FIGURE, *words]) == 0
+    assert main(["draw", capsys.readouterr().out.split()[-1]]) == 0
     assert main(["record", *words]) == 0
     capsys.readouterr()
     assert main(["verify", *words]) == 0

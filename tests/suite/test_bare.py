@@ -48,11 +48,17 @@ def test_runs_of_other_arithmetic_are_brought_home_and_agree_with_the_records(tm
     archive, config = tmp_path / "cells.tar.gz", ("scale=smoke", "data=embedded")
     other = (*config, "arithmetic=portable")
     code, said = bare("run", archive, FIGURE, *other, folder=tmp_path / "there")
-    assert code == 0 and "packed 5 cells" in said, said
+    assert code == 0 and f"cells.tar.gz: the cells of {FIGURE}" in said, said
     code, said = bare("verify", archive, FIGURE, *config, folder=tmp_path / "here")
     assert code == 0, said
     last = said.splitlines()[-1]
     assert last.startswith(f"{FIGURE}: equal (numbers within 2%, the same verdicts; "), said
+
+
+def test_an_archive_is_unpacked_in_an_empty_folder_alone(tmp_path):
+    (tmp_path / "results").mkdir()
+    code, said = bare("verify", "cells.tar.gz", FIGURE, folder=tmp_path)
+    assert code == 2 and said == "error: results is there: give the call in an empty folder\n"
 
 
 def test_a_call_without_words_says_how(tmp_path):

@@ -253,19 +253,26 @@ def test_the_scoreboard_is_built_offline(tmp_path):
     assert "table1.exponents" in board and "table2.exponents" in board
 
 
+def carry(here, there, figure, by):
+    """Carry what was made in a folder to another as docs/clusters.md has it, but a figure's table
+    and picture."""
+    there.mkdir()
+    lines = re.findall(rf"^{by} .*", CLUSTERS, re.M)
+    lines = [line.replace("gpu:suite/", f"{here}/") for line in lines]
+    folders = [here, there] if by == "tar" else [there]  # who packs, who unpacks
+    for folder, line in zip(folders, lines, strict=True):
+        line = line.replace("cells.tar.gz", f"{here}.tar.gz")
+        subprocess.run(line, shell=True, cwd=folder, check=True)
+    for made in there.glob(f"results/*/*/{figure}"):
+        shutil.rmtree(made)
+
+
 @pytest.mark.slow
 def test_cells_from_another_machine_are_drawn_without_training(tmp_path, copied, lasting_text):
     figure, there = "figures/embedding_lr/fig2.pdf", tmp_path / "there"
     config = (*SMOKE, f"wikitext2={lasting_text}")
     here = copied(figure, *config)
-    archive = tmp_path / "cells.tar.gz"
-    for folder, name in ((here, "pack"), (there, "unpack")):
-        folder.mkdir(exist_ok=True)
-        words = [sys.executable, "-m", "repro", name, str(archive), *config]
-        if name == "pack":
-            words.append("figures=embedding_lr/fig2")
-        env = os.environ | {"PYTHONPATH": str(ROOT)}
-        subprocess.run(words, cwd=folder, env=env, check=True)
+    carry(here, there, "embedding_lr/fig2", "tar")
     plan = build(figure, *config, "--dry-run", directory=there).split("Reasons:")[0]
     assert "draw" in plan
     assert not {"train", "tokenize", "fetch"} & set(plan.split())
@@ -277,12 +284,8 @@ def test_cells_from_another_machine_are_drawn_without_training(tmp_path, copied,
 def test_cells_that_start_from_checkpoints_travel_without_them(tmp_path, copied):
     figure, there = "figures/upscaling/fig7.pdf", tmp_path / "there"
     here = copied(figure, *SMOKE)
-    there.mkdir()
-    for folder, words in ((here, ["pack", "figures=upscaling/fig7"]), (there, ["unpack"])):
-        name, *selection = words
-        call = [sys.executable, "-m", "repro", name, str(tmp_path / "cells.tar.gz")]
-        env = os.environ | {"PYTHONPATH": str(ROOT)}
-        subprocess.run([*call, *SMOKE, *selection], cwd=folder, env=env, check=True)
+    carry(here, there, "upscaling/fig7", "rsync" if shutil.which("rsync") else "tar")
+    assert list(there.rglob("*.checkpoints")) and not list(there.rglob("*.safetensors"))
     plan = build(figure, *SMOKE, "--dry-run", directory=there).split("Reasons:")[0]
     assert "reduce" in plan
     assert "train" not in plan
