@@ -176,7 +176,7 @@ def test_the_site_is_published_from_main_by_a_job_that_may_do_that_alone():
     assert workflow["jobs"]["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
     steps = [step.get("run", "") for step in workflow["jobs"]["build"]["steps"]]
     page = (ROOT / "CONTRIBUTING.md").read_text()
-    (call,) = [step.replace("--locked ", "") for step in steps if "sphinx-build" in step]
+    (call,) = [step.replace("--locked ", "") for step in steps if "repro report" in step]
     assert f"`{call}`" in page
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from in_browser import DESK, MARKS, PHONE, axe, browser, opening  # noqa: F401
-from recorded import a_report
+from recorded import a_site
 
 pytestmark = MARKS
 FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
@@ -23,7 +23,7 @@ CLAIM = "claims/embedding_lr/fig3.sqrt-d-rule.html"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return a_report(tmp_path_factory.mktemp("clone"), SHOWN)
+    return a_site(tmp_path_factory.mktemp("clone"), SHOWN)
 
 
 @pytest.fixture
