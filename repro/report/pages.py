@@ -61,8 +61,16 @@ def write(shown: Site, folder: Path) -> None:
         links = [row_links(shown, figure, row, folder) for row in beside]
         values = {"files": files, "plot": plot, "links": links, "stated": claims_of}
         sorted_claims = front.refuted_first(figure.claims)
-        values["aside"] = figure not in shown.main
-        fill(page, "figure.md", figure=figure, paper=paper, claims=sorted_claims, **values)
+        aside = figure not in shown.main
+        fill(
+            page,
+            "figure.md",
+            figure=figure,
+            paper=paper,
+            claims=sorted_claims,
+            aside=aside,
+            **values,
+        )
     board.write(shown, folder, fill, lambda figure, aside: row_links(shown, figure, aside, folder))
 
 
