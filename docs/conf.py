@@ -1,19 +1,22 @@
-"""The site: docs/ and the library's docstrings as pages, and the report among them.
+"""The site: docs/, the library's docstrings and what is on record as pages.
 
-uv run --isolated --only-group site sphinx-build -W docs site
+uv run --isolated --only-group site python -m repro report --folder site
 
-No torch and no network: torch is a stand-in that has every name, and what is on record is read.
+No torch and no network: torch is a stand-in that has every name. The pages of what is on record are
+written by repro/report/ into results/ of a copy of docs/.
 """
 
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+STATIC = ROOT / "repro" / "report" / "static"  # of the pages of what is on record
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
 
 from sphinx.ext.autodoc.mock import _MockObject  # noqa: E402
 
 from repro import __version__  # noqa: E402
+from repro.report import address  # noqa: E402
 
 project = "Scaling papers, rebuilt"
 author = "The scaling-repro authors"
@@ -26,13 +29,16 @@ extensions = [
     "docstrings",  # of _extensions/, as those below
     "commands",
     "addresses",
-    "results",
 ]
-exclude_patterns = ["_extensions", "_templates"]
+# Pages for the authors, which the repository has; what led to them in the site leads on.
+MOVED = {"owner": "contributing", "promises": "running", "speed": "running"}
+exclude_patterns = ["_extensions", "_templates", *(f"{page}.md" for page in MOVED)]
 templates_path = ["_templates"]
 nitpicky = True  # a name that leads nowhere is a warning, and -W makes that an error
 nitpick_ignore_regex = [("py:.*", r".*")]  # but for types of signatures, which are no links here
 suppress_warnings = ["myst.strikethrough"]
+html_additional_pages = {page: "moved.html" for page in MOVED}
+html_context = {"moved": MOVED}
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
@@ -49,21 +55,13 @@ highlight_language = "text"  # where a block of code names none: calls, and what
 
 html_theme = "furo"
 html_title = project
-html_favicon = str(ROOT / "repro" / "report" / "static" / "icon.svg")
+html_baseurl = address.absolute("")
+html_favicon = str(STATIC / "icon.svg")
 html_copy_source = False
 html_show_sphinx = False
-html_static_path = ["_static"]
-html_css_files = ["site.css"]
-html_sidebars = {
-    "**": [
-        "sidebar/brand.html",
-        "sidebar/search.html",
-        "sidebar/scroll-start.html",
-        "results.html",  # of _templates/
-        "sidebar/navigation.html",
-        "sidebar/scroll-end.html",
-    ]
-}
+html_show_search_summary = False  # which asks for pages, as a browser does not from a disk
+html_static_path = ["_static", str(STATIC)]
+html_css_files = ["site.css", "report.css"]
 # The colours and letters of the report (repro/report/static/report.css).
 FONT = 'system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
 MONOSPACE = 'ui-monospace, "Cascadia Mono", Menlo, "DejaVu Sans Mono", monospace'
@@ -94,3 +92,29 @@ html_theme_options = {
     ),
     "navigation_with_keys": True,
 }
+
+
+# What furo leaves to a reader who sees: of which level a heading is, which bar is which, that keys
+# scroll what is wider than the page, and what the page of the search is.
+SAID = {
+    'role="heading">': 'role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Site">',
+    '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
+    "<pre>": '<pre tabindex="0">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
+}
+
+
+def say(app, exception) -> None:
+    """Put it into every page."""
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text("utf-8")
+        for found, said in SAID.items():
+            text = text.replace(found, said)
+        page.write_text(text, "utf-8")
+
+
+def setup(app) -> None:
+    """As an extension of Sphinx."""
+    app.connect("build-finished", say)

@@ -229,10 +229,10 @@ def scoreboard(suite: "Suite", arguments: Namespace) -> str | None:
 
 
 def report(suite: "Suite", arguments: Namespace) -> str:
-    """A site of what reproduces and how sure it is, for a browser, without training."""
-    from repro.report import pages
+    """The site: what reproduces and how sure it is, and docs/, for a browser, without training."""
+    from repro.report import build
 
-    return pages.summary(pages.report(suite, arguments.folder), arguments.folder)
+    return build.summary(build.report(suite, arguments.folder), arguments.folder)
 
 
 def record(suite: "Suite", arguments: Namespace) -> str:

@@ -5,7 +5,9 @@ import re
 import pytest
 
 from repro.__main__ import main
+from repro.report import model, pages
 from repro.suite.checkout import ROOT
+from repro.suite.suite import load
 
 README = (ROOT / "README.md").read_text()
 BUILT = (ROOT / "docs" / "first-figure.md").read_text()
@@ -33,9 +35,17 @@ def _named(column: int) -> dict[str, str]:
     return found
 
 
-def a_report(folder, figures):
-    """The folder of the report of some figures, as a fresh clone has it."""
+def a_site(folder, figures):
+    """The results in the site of some figures, as a fresh clone has it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert main(["report", "--config", f"figures={figures}"]) == 0
-    return folder / "report"
+    return folder / "report" / "results"
+
+
+def its_pages(folder, figures):
+    """The pages of the results of some figures as they are written, for Sphinx to render."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        pages.write(model.site(load([f"figures={figures}"])), folder)
+    return folder

@@ -1,6 +1,6 @@
 """Links of docs/ that lead out of it, to files of the checkout, so that they hold on GitHub too.
 
-What the site has as a page, its own or the report's, is linked there, and has to be there, its
+What the site has as a page is linked there, and has to be there, its
 anchor too. Any other file is a link into the repository where GitHub's workflow says which that is,
 and else a copy that is downloaded.
 """
@@ -14,17 +14,19 @@ from sphinx.addnodes import download_reference, pending_xref
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = {  # file of the checkout -> the page that includes it
-    "CONTRIBUTING.md": "contributing",
-    "CHANGELOG.md": "changes",
-    "config/README.md": "configuration",
+    r"CONTRIBUTING\.md": "contributing",
+    r"CHANGELOG\.md": "changes",
+    r"config/README\.md": "configuration",
 }
-# Files of the checkout -> the pages of the report that show them.
+# Files of the checkout -> the pages of what is on record that show them.
 SHOWN = {
-    r"studies/(\w+)/README\.md": r"papers/\1.html",
-    r"records/reduced/embedded/cpu/scoreboard\.md": r"index.html",
-    r"records/([^/]+)/([^/]+)/cpu/(\w+)/(\w+)\.md": r"figures/\1/\2/\3/\4.html",
+    r"studies/(\w+)/README\.md": r"results/papers/\1",
+    r"records/reduced/embedded/cpu/scoreboard\.md": r"results/index",
+    r"records/([^/]+)/([^/]+)/cpu/(\w+)/(\w+)\.md": r"results/figures/\1/\2/\3/\4",
 }
+HTML = "results/"  # of a page there, anchors are those of its HTML
 
 
 def repository() -> str | None:
@@ -48,53 +50,50 @@ class Outward(SphinxTransform):
             if node.get("reftype") == "myst" and (new := self.instead(node)) is not node:
                 node.replace_self(new)
 
-    @property
-    def root(self) -> Path:
-        """The checkout, of which docs/ is a folder."""
-        return Path(self.env.srcdir).parent
+    def name(self, path: str | Path) -> str:
+        """A file by its place in the checkout, which a copy of docs/ may lie in by links."""
+        roots = (Path(self.env.srcdir).parent, ROOT)
+        root = next((root for root in roots if Path(path).is_relative_to(root)), roots[0])
+        return os.path.relpath(path, root)
 
     def instead(self, node: nodes.Element) -> nodes.Node:
         """What a link becomes; the same node, perhaps changed, where it stays one for Sphinx."""
         target, anchor = node["reftarget"], node.get("reftargetid")
+        words = [child.deepcopy() for child in node.children]
         if node.get("refdomain") == "doc":
             if target in self.env.found_docs:
-                return node
-            name = os.path.relpath(f"{target}.md", self.root)
+                return self.to_page(node, target, anchor, words)
+            name = self.name(Path(self.env.srcdir) / f"{target}.md")
         else:
             target, _, after = target.partition("#")
             anchor = anchor or after
             if not target:
                 return node
-            name = os.path.relpath(self.env.relfn2path(target, self.env.docname)[1], self.root)
-        words = [child.deepcopy() for child in node.children]
-        if name in PAGES:
-            options = {"reftype": "myst", "refexplicit": True, "refdoc": self.env.docname}
-            return pending_xref(
-                "", *words, refdomain="doc", reftarget=PAGES[name], reftargetid=anchor, **options
-            )
-        for pattern, page in SHOWN.items():
-            if found := re.fullmatch(pattern, name):
-                return self.to_report(node, f"results/{found.expand(page)}", anchor, words)
-        if (self.root / name).is_file():
+            name = self.name(self.env.relfn2path(target, self.env.docname)[1])
+        for pattern, page in {**SHOWN, r"docs/(.*)\.md": r"\1", **PAGES}.items():
+            if (found := re.fullmatch(pattern, name)) and found.expand(page) in self.env.found_docs:
+                return self.to_page(node, found.expand(page), anchor, words)
+        if (ROOT / name).is_file():
             if address := repository():
                 return nodes.reference("", "", *words, refuri=f"{address}/{name}", internal=False)
-            if not isinstance(node, download_reference):
-                up = os.path.relpath(self.root / name, self.env.srcdir)
-                return download_reference("", "", *words, reftarget=f"/{up}", reftype="myst")
+            up = os.path.relpath(ROOT / name, self.env.srcdir)
+            return download_reference("", "", *words, reftarget=f"/{up}", reftype="myst")
         return node
 
-    def to_report(
-        self, node: nodes.Element, path: str, anchor: str | None, words: list[nodes.Node]
+    def to_page(
+        self, node: nodes.Element, page: str, anchor: str | None, words: list[nodes.Node]
     ) -> nodes.Node:
-        """A link to a page of the report, which is there."""
-        page = Path(self.app.outdir) / path
-        found = page.is_file() and (not anchor or f'id="{anchor}"' in page.read_text("utf-8"))
-        after = f"#{anchor}" if anchor else ""
-        if not found:
-            logging.getLogger(__name__).warning(
-                "the report has no %s%s", path, after, location=node, type="report"
+        """A link to a page of the site, whose anchor has to be there."""
+        if not (anchor and page.startswith(HTML)):
+            options = {"reftype": "myst", "refexplicit": True, "refdoc": self.env.docname}
+            return pending_xref(
+                "", *words, refdomain="doc", reftarget=page, reftargetid=anchor, **options
             )
-        address = "../" * self.env.docname.count("/") + path + after
+        if f'id="{anchor}"' not in Path(self.env.doc2path(page)).read_text("utf-8"):
+            logging.getLogger(__name__).warning(
+                "%s has no #%s", page, anchor, location=node, type="report"
+            )
+        address = f"{'../' * self.env.docname.count('/')}{page}.html#{anchor}"
         return nodes.reference("", "", *words, refuri=address, internal=True)
 
 

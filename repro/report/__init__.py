@@ -1,6 +1,7 @@
-"""The report: a static site of what reproduces and how sure it is. No torch, pandas or network.
+"""The site: what reproduces and how sure it is, among the pages of docs/. No torch, no network.
 
-pages.py     writes the site from templates/ and static/
+build.py     makes the site, by Sphinx
+pages.py     writes the pages of what is on record from templates/, as Markdown
 model.py     what the pages show, as plain data
 front.py     what they show first: findings, registered verdicts, a claim at every scale
 places.py    scales and data of which there are records

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from repro.suite.checkout import ROOT
 
 FORM = "verdict.yml"  # of .github/ISSUE_TEMPLATE
-# Names of [project.urls] that lead to the report itself, and to the repository; the first counts.
+# Names of [project.urls] that lead to the site itself, and to the repository; the first counts.
 REPORT, REPOSITORY = ("report",), ("repository", "source", "homepage")
 
 
@@ -24,7 +24,7 @@ def _first(names: tuple[str, ...]) -> str:
 
 
 def absolute(page: str) -> str:
-    """A page or file of the published report; "" where no address of it is known."""
+    """A page or file of the published site; "" where no address of it is known."""
     site = _first(REPORT)
     return f"{site}/{page}" if site else ""
 

@@ -100,7 +100,7 @@ def write(
     for figure in figures:
         others = {f.place: address(f, shown) for f in figures if f is not figure}
         page = made(figure, address(figure, shown), others, linked)
-        fill(folder / page.page, "board.html", board=page)
+        fill(folder / page.page, "board.md", board=page)
 
 
 def address(figure: FigureView, shown: Site) -> str:

@@ -1,15 +1,15 @@
-"""Writes the site: fills the templates beside this file, and puts each figure's files with them."""
+"""Writes the pages of what is on record, as Markdown with tables and plots in HTML, and puts each
+figure's files with them."""
 
 import csv
 import io
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import quote, unquote
+
+from markupsafe import Markup
 
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
@@ -20,99 +20,24 @@ from repro.judge.known import origin
 from repro.judge.picture import unclean
 from repro.judge.typeset import no_formula
 from repro.report import address, asides, board, front, text
-from repro.report.model import FigureView, PaperView, Site, site
+from repro.report.model import FigureView, PaperView, Site
 from repro.suite import arithmetic, catalog, history
 from repro.suite.checkout import ROOT
 from repro.suite.provenance import code_versions, commit, listed, standing
-from repro.suite.suite import Suite
 
-HERE = Path(__file__).parent
-MARK = "<!-- a report of scaling-repro -->"  # what may be replaced by the next one
-CHALLENGE = "source/CONTRIBUTING.md.txt"  # has the section; where no issue form is known
-LISTED = "files.txt"  # of all files that a report has
-# Scripts, styles and pictures come from beside the page, which `file:` names where it is opened
-# from a disk; sizes of bars are attributes. Nothing is asked of a network, nothing is sent.
-POLICY = (
-    "default-src 'none'; script-src 'self' file:; style-src 'self' file: 'unsafe-inline'; "
-    "img-src 'self' file:; base-uri 'none'; form-action 'none'"
-)
-
-
-def report(suite: Suite, folder: Path) -> Site:
-    """Write the site of a configuration into a folder, in place of an earlier one; returns what it
-    shows. Raises UserError as `model.site`, and where the folder holds anything else."""
-    check_replaceable(folder)
-    shown = site(suite)
-    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
-    try:
-        write(shown, temporary)
-        note_files(temporary)
-        with suppress(PermissionError):  # of a disk that has no such rights, as CIFS
-            temporary.chmod(0o777 & ~_umask())
-        check_replaceable(folder)
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return shown
-
-
-def summary(shown: Site, folder: Path) -> str:
-    """Where a site is and what is in it, for the terminal."""
-    rows, place = shown.main_rows, origin(figure.known for figure in shown.main)
-    return (
-        f"{folder / 'index.html'}: {text.counted(len(rows), 'claim')}, {text.held(rows)}; {place}"
-    )
-
-
-def check_replaceable(folder: Path) -> None:
-    """Raise UserError unless a folder is missing, empty or an earlier report and nothing else."""
-    other = "move it, or give another --folder"
-    if folder.is_symlink():
-        raise UserError(f"{folder}: is a link; give the folder that it leads to as --folder")
-    index = folder / "index.html"
-    ours = index.is_file() and MARK in index.read_text("utf-8", errors="replace")[:200]
-    if folder.exists() and not ours and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder}: is no report of this suite; {other}")
-    if ours:
-        listed = folder / LISTED
-        if not listed.is_file():
-            raise UserError(f"{folder}: is a report that does not list its files; {other}")
-        written = listed.read_text("utf-8", errors="replace").splitlines()
-        if foreign := sorted(set(_files(folder)) - {*written, LISTED}):
-            raise UserError(f"{folder / foreign[0]}: is no part of the report there; {other}")
-
-
-def note_files(folder: Path) -> None:
-    """Note which files a report has, so that the next one takes no other away."""
-    lines = "".join(f"{name}\n" for name in sorted(_files(folder)))
-    write_bytes(folder / LISTED, lines.encode(), durable=False)
-
-
-def _files(folder: Path) -> list[str]:
-    return [p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()]
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+RESULTS = "results"  # where the pages are in the site
+DOCS = f"docs/{RESULTS}"  # and among its sources
+CHALLENGE = "../contributing.html#challenge-a-verdict"  # where no issue form is known
 
 
 def write(shown: Site, folder: Path) -> None:
-    """Write all pages and files of a site into an empty folder."""
-    (folder / "static").mkdir()
-    for source in (HERE / "static").iterdir():
-        shutil.copyfile(source, folder / "static" / source.name)
+    """Write all pages and files into an empty folder."""
     rows = [claim.row for claim in shown.claims]
     write_bytes(folder / "claims.csv", as_csv(rows), durable=False)
     filed = [claim.filed for claim in shown.claims]
     every = json_bytes(claims_json.whole(filed, history.head() or ""))
     write_bytes(folder / "claims.json", every, durable=False)
     fill = filler(shown, folder)
-    _copy(ROOT / "CONTRIBUTING.md", folder / CHALLENGE)
     claims_of = front.stated(shown)
     first = {
         "findings": front.findings(shown, claims_of),
@@ -120,13 +45,13 @@ def write(shown: Site, folder: Path) -> None:
         "sure": text.how_sure(shown.main_rows),
         "origin": origin(f.known for f in shown.main),
     }
-    fill(folder / "index.html", "index.html", stated=claims_of, **first)
-    fill(folder / "claims.html", "claims.html", groups=front.groups(shown))
-    fill(folder / "figures.html", "figures.html")
+    fill(folder / "index.html", "index.md", stated=claims_of, **first)
+    fill(folder / "claims.html", "claims.md", groups=front.groups(shown))
+    fill(folder / "figures.html", "figures.md")
     for claim in claims_of.values():
-        fill(folder / unquote(claim.page), "claim.html", stated=claim)
+        fill(folder / unquote(claim.page), "claim.md", stated=claim)
     for paper in shown.papers:
-        fill(folder / paper.page, "paper.html", paper=paper, body=findings(shown, paper))
+        fill(folder / paper.page, "paper.md", paper=paper, body=findings(shown, paper))
     for figure in shown.figures:
         paper = next(each for each in shown.papers if each.slug == figure.paper)
         files = copy_files(figure, folder)
@@ -136,7 +61,16 @@ def write(shown: Site, folder: Path) -> None:
         links = [row_links(shown, figure, row, folder) for row in beside]
         values = {"files": files, "plot": plot, "links": links, "stated": claims_of}
         sorted_claims = front.refuted_first(figure.claims)
-        fill(page, "figure.html", figure=figure, paper=paper, claims=sorted_claims, **values)
+        aside = figure not in shown.main
+        fill(
+            page,
+            "figure.md",
+            figure=figure,
+            paper=paper,
+            claims=sorted_claims,
+            aside=aside,
+            **values,
+        )
     board.write(shown, folder, fill, lambda figure, aside: row_links(shown, figure, aside, folder))
 
 
@@ -204,18 +138,11 @@ def script_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def findings(shown: Site, paper: PaperView):
-    """A paper's page of studies/ as HTML, its pictures and claims linked to the figures' pages."""
-    figures = {figure.name: figure for figure in paper.figures}
-    pages = {claim.row["claim"]: f"../{claim.href}" for f in paper.figures for claim in f.claims}
-
-    def link(target: str) -> str | None:
-        path = PurePosixPath(target)
-        figure = figures.get(f"{path.parent.name}/{path.stem}")
-        suffix = ".html" if path.suffix == ".md" else path.suffix  # its page is a page here too
-        return f"../{quote(figure.path)}{suffix}" if figure else None
-
-    return text.markdown(paper.text, link, pages.get)
+def findings(shown: Site, paper: PaperView) -> Markup:
+    """A paper's page of studies/, without its heading, as it is read from its place in the site."""
+    figures = (figure for figure in shown.figures if figure.paper == paper.slug)
+    claims = {claim.row["claim"]: claim.name for figure in figures for claim in figure.claims}
+    return Markup(text.moved(paper.text, f"studies/{paper.slug}", f"{DOCS}/papers", claims))
 
 
 def filler(shown: Site, folder: Path) -> Callable:
@@ -242,11 +169,12 @@ def filler(shown: Site, folder: Path) -> Callable:
         "versions": lambda made: listed(code_versions(made)),
         "standing": standing,
         "unclean": unclean,
-        "absolute": address.absolute,
+        "absolute": lambda name: address.absolute(f"{RESULTS}/{name}"),
+        "heading": text.heading,
+        "plain": text.plain,
     }
     environment.globals |= {
-        "mark": MARK,
-        "policy": POLICY,
+        "aside": False,  # one of another scale or other data, which a search need not find too
         "heading": {paper.slug: paper.heading for paper in shown.papers},
         "site": shown,
         "has_board": board.is_shown(shown),
@@ -260,11 +188,12 @@ def filler(shown: Site, folder: Path) -> Callable:
     }
 
     def fill(path: Path, template: str, **values: object) -> None:
+        """path: of the page that a browser opens."""
         name = path.relative_to(folder)
         root = "../" * (len(name.parts) - 1)
         here = quote(name.as_posix())
         page = environment.get_template(template).render(root=root, here=here, **values)
-        write_bytes(path, page.encode(), durable=False)
+        write_bytes(path.with_suffix(".md"), page.encode(), durable=False)
 
     return fill
 

@@ -1,8 +1,10 @@
 """Texts of the pages: formulae in plain text as HTML, a Markdown page, a figure in one sentence."""
 
+import json
+import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup, escape
 
@@ -43,66 +45,47 @@ def formulae(text: str) -> Markup:
     return Markup(html)
 
 
-def markdown(text: str, link: Callable[[str], str | None], claim: Callable[[str], str | None]):
-    """A Markdown page as HTML, without its heading.
+def heading(html: str) -> Markup:
+    """HTML of one line as Markdown, in which nothing but what is raised or lowered is markup."""
+    html = re.sub(r"<(su[bp])>(.*?)</su[bp]>", r"<{\1}`\2`>", str(html))
+    parts = re.split(r"<(\{.*?)>", html)
+    parts[::2] = [re.sub(r"([\\\\`*_\[\]{}$~|])", r"\\\1", part) for part in parts[::2]]
+    return Markup("".join(parts))
 
-    link: a path it links or shows -> where that is from the page, None where it is nowhere: then
-    the path itself is named, as it is from the checkout. A picture shown is linked to the page
-    beside it. claim: a word set as code -> the page of the claim of that name, None if it is none.
+
+def plain(text: str) -> Markup:
+    """A text, or what HTML says, as a string of YAML."""
+    return Markup(json.dumps(text.unescape() if isinstance(text, Markup) else text))
+
+
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+
+
+def moved(page: str, folder: str, to: str, claims: Mapping[str, str]) -> str:
+    """A Markdown page without its heading, as it is read from another folder of the checkout.
+
+    claims: a word set as code -> the claim of that name, to whose page it leads. A picture leads to
+    the page beside it.
     """
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
-    def linked(token: Token, page: str) -> list[Token]:
-        return [
-            Token("link_open", "a", 1, attrs={"href": page}),
-            token,
-            Token("link_close", "a", -1),
-        ]
+    def place(target: str) -> str:
+        if "://" in target or target.startswith("#"):
+            return target
+        return os.path.relpath(os.path.normpath(os.path.join(folder, target)), to)
 
-    def named(target: str) -> list[Token]:
-        path = target.partition("#")[0].removeprefix("../../")
-        code = Token("code_inline", "code", 0, content=path)
-        before, after = (Token("text", "", 0, content=mark) for mark in (" (", ")"))
-        return [before, code, after] if path else []
+    def link(found: re.Match[str]) -> str:
+        picture, words, target = found.groups()
+        shown = f"{picture}[{words}]({place(target)})"
+        if picture and target.endswith(".png"):
+            return f"[{shown}]({place(target.removesuffix('.png'))}.md)"
+        return shown
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = parser.parse(text)
-    if tokens and tokens[0].type == "heading_open":
-        tokens = tokens[3:]
-    # A table without heads, as of pictures side by side, has no row of empty ones either.
-    places = [i for i, token in enumerate(tokens) if token.type in ("thead_open", "thead_close")]
-    for first, last in reversed(list(zip(places[::2], places[1::2], strict=True))):
-        if not any(token.content.strip() for token in tokens[first:last]):
-            del tokens[first : last + 1]
-    for block in tokens:
-        children: list[Token] = []
-        nowhere = ""  # the target of the link that stands open, where it leads to no page
-        for token in block.children or []:
-            place = "src" if token.type == "image" else "href"
-            target = str(token.attrs.get(place, ""))
-            if target and "://" not in target:
-                if found := link(target):
-                    token.attrs[place] = found
-                elif token.type == "image":
-                    children += [Token("text", "", 0, content=token.content), *named(target)]
-                    continue
-                else:
-                    nowhere = target
-                    continue
-            elif token.type == "link_close" and nowhere:
-                children += named(nowhere)
-                nowhere = ""
-                continue
-            page = claim(token.content) if token.type == "code_inline" else None
-            if token.type == "image" and token.attrs[place]:
-                page = str(token.attrs[place]).rpartition(".")[0] + ".html"
-            children += linked(token, page) if page else [token]
-        if block.children:
-            block.children = children
-    page = parser.renderer.render(tokens, parser.options, {})
-    # Code that is wider than a phone is scrolled, by keys as well.
-    return Markup(page.replace("<pre>", '<pre tabindex="0">'))
+    def claim(found: re.Match[str]) -> str:
+        name = claims.get(found[1])
+        return f"[{found[0]}](../claims/{name}.md)" if name else found[0]
+
+    body = LINK.sub(link, re.sub(r"\A# .*\n", "", page))
+    return re.sub(r"(?<!\[)`([^`\n]+)`", claim, body).strip()
 
 
 def counted(number: int, noun: str) -> str:

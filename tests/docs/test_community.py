@@ -116,6 +116,17 @@ def test_the_citation_has_what_is_known_and_nothing_invented():
     assert isinstance(citation.get("date-released", date.today()), date)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_box_to_cite_from_is_the_citation(page):
+    citation = read("CITATION.cff")
+    box = re.search(r"```bibtex\n@software\{\w+,\n(.*?)\n\}\n```", (ROOT / page).read_text(), re.S)
+    said = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", box[1], re.M))
+    authors = " and ".join(f"{{{each['name']}}}" for each in citation["authors"])
+    kept = {key: citation[key] for key in ("title", "version", "license")}
+    released = {"year": str(citation["date-released"].year)} if "date-released" in citation else {}
+    assert said == {**kept, "author": authors, **released}
+
+
 def test_what_is_not_known_yet_is_in_the_owner_s_list():
     page = (ROOT / "docs" / "owner.md").read_text()
     citation = read("CITATION.cff")
@@ -165,7 +176,7 @@ def test_the_site_is_published_from_main_by_a_job_that_may_do_that_alone():
     assert workflow["jobs"]["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
     steps = [step.get("run", "") for step in workflow["jobs"]["build"]["steps"]]
     page = (ROOT / "CONTRIBUTING.md").read_text()
-    (call,) = [step.replace("--locked ", "") for step in steps if "sphinx-build" in step]
+    (call,) = [step.replace("--locked ", "") for step in steps if "repro report" in step]
     assert f"`{call}`" in page
 
 

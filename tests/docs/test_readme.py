@@ -241,10 +241,12 @@ def test_a_finding_of_a_paper_s_page_is_on_record(claim, verdict, scale, data, f
 @pytest.mark.parametrize(
     "page", sorted(ROOT.glob("studies/*/README.md")), ids=lambda page: page.parent.name
 )
-def test_a_paper_s_page_is_a_table_of_ten_rows_and_some_150_words(page):
+def test_a_paper_s_page_is_a_table_of_ten_rows_and_150_words(page):
     text = page.read_text()
     rows = [line for line in text.splitlines() if re.match(r"\| .*\(`", line)]
-    assert len(rows) <= 12 and len(prose(text)) <= 200
+    of_a_paper = not registry.papers()[page.parent.name].ours
+    most = (10, 150) if of_a_paper else (12, 200)  # our own board says what it is, too
+    assert len(rows) <= most[0] and len(prose(text)) <= most[1]
     findings = FINDING.findall(text)
     assert len(findings) in (len(rows), 0), "a row without a claim, or not of the form"
 

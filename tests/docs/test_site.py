@@ -16,29 +16,28 @@ import pytest
 import repro.__main__
 import widthwise
 import widthwise.__main__
+from repro.errors import UserError
+from repro.report import build
 from repro.suite.checkout import ROOT
 
 DOCS = ROOT / "docs"
+MOVED = {"owner": "contributing", "promises": "running", "speed": "running"}
 pytest.importorskip("furo", reason="needs the group site: bash .ci/run site")
 sys.path.insert(0, str(DOCS / "_extensions"))
-addresses, commands, docstrings, results = map(
-    importlib.import_module, ("addresses", "commands", "docstrings", "results")
+addresses, commands, docstrings = map(
+    importlib.import_module, ("addresses", "commands", "docstrings")
 )
-
-
-def build(source, to, **env):
-    """(status, what Sphinx says), by the call that CONTRIBUTING.md and the workflow have."""
-    call = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(source), str(to)]
-    done = subprocess.run(call, cwd=ROOT, env=os.environ | env, capture_output=True, text=True)
-    return done.returncode, done.stderr
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    status, said = build(DOCS, folder, GITHUB_REPOSITORY="")
-    assert status == 0, said
-    return folder
+    """Made by the call that CONTRIBUTING.md and the workflow have."""
+    folder = tmp_path_factory.mktemp("clone")
+    call = [sys.executable, "-m", "repro", "report", "--folder", str(folder / "site")]
+    env = os.environ | {"GITHUB_REPOSITORY": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
 
 
 @cache
@@ -51,7 +50,7 @@ def links(page):
 
 
 def pages(site):
-    return [page for page in site.rglob("*.html") if not page.is_relative_to(site / "results")]
+    return [*site.rglob("*.html")]
 
 
 def is_there(target, anchor):
@@ -78,16 +77,31 @@ def test_every_link_leads_to_a_page_and_an_anchor_that_are_there(site):
     assert dead == [] and count > 1000
 
 
-def test_every_page_has_the_results_at_its_side_and_the_report_leads_back(site):
-    papers = results.papers(site / "results")
-    assert len(papers) == len(list(ROOT.glob("studies/*/README.md")))
+def test_every_page_has_all_of_the_site_at_its_side_and_asks_nothing_of_others(site):
+    papers = [path.parent.name for path in ROOT.glob("studies/*/README.md")]
+    aside = ["index", "claims", "figures", "board", *(f"papers/{name}" for name in papers)]
+    everywhere = {*(f"results/{name}" for name in aside), "library", "verdicts", "search"}
+    assert len(pages(site)) > 400
     for page in pages(site):
-        if page.name in ("genindex.html", "search.html") or (DOCS / f"{page.stem}.md").is_file():
-            found = {*links(page)}
-            assert {"results/index.html", *(f"results/{each}" for each, _ in papers)} <= found
-    for page in site.glob("results/**/*.html"):
-        up = "../" * len(page.parent.relative_to(site).parts)
-        assert f'<a href="{up}index.html">Docs</a>' in text(page), page
+        if page.stem in MOVED:
+            continue
+        name = page.relative_to(site)
+        up = "../" * len(name.parent.parts)
+        # furo writes `#` for the page itself, and a form that leads to the search.
+        wanted = {f"{up}{each}.html" for each in everywhere if f"{each}.html" != name.as_posix()}
+        assert wanted <= {*links(page), f"{up}search.html"}, name
+        head = text(page).partition("</head>")[0]
+        policy = head.index("Content-Security-Policy")
+        assert policy < head.index("<link") and "default-src 'none'" in head
+        assert len(re.findall(r"<h1\b", text(page))) == 1, name
+        ids = re.findall(r' id="([^"]*)"', text(page))
+        assert name.name in ("search.html", "genindex.html") or len(ids) == len({*ids}), name
+
+
+def test_a_page_that_left_the_site_leads_on(site):
+    for name, to in MOVED.items():
+        assert (ROOT / "docs" / f"{name}.md").read_text().startswith("---\norphan: true\n")
+        assert f'content="0; url={to}.html"' in text(site / f"{name}.html")
 
 
 def test_what_links_to_the_checkout_leads_to_the_report_where_it_shows_the_same(site):
@@ -133,18 +147,16 @@ def test_what_is_included_is_the_whole_file(site):
 def test_a_link_that_leads_nowhere_ends_the_build(tmp_path):
     source = tmp_path / "docs"
     source.mkdir()
-    for name in ("conf.py", "_extensions", "_templates", "_static"):
-        (source / name).symlink_to(DOCS / name)
     lines = (
         "[a](no-such-page.md)",
         "[b](../studies/no_such_paper/README.md)",
         "[c](#no-such-part)",
     )
     (source / "index.md").write_text("# Title\n\n" + "\n\n".join(lines))
-    status, said = build(source, tmp_path / "site")
-    assert status != 0
-    for words in ("no-such-page.md", "papers/no_such_paper.html", "no-such-part"):
-        assert words in said
+    with pytest.raises(UserError) as raised:
+        build.render(source, tmp_path / "site")
+    for words in ("no-such-page", "no_such_paper", "no-such-part"):
+        assert words in str(raised.value)
 
 
 def test_files_of_the_checkout_are_links_into_the_repository_where_it_is_known(monkeypatch):
@@ -156,11 +168,6 @@ def test_files_of_the_checkout_are_links_into_the_repository_where_it_is_known(m
     assert addresses.repository() is None
     monkeypatch.setenv("GITHUB_SHA", "abc")
     assert addresses.repository() == "https://github.com/someone/suite/blob/abc"
-
-
-def test_a_report_of_another_form_is_named():
-    with pytest.raises(Exception, match="no <nav"):
-        results.with_way_back("<html></html>", "../")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 from in_browser import MARKS, PHONE, axe, browser, opening  # noqa: F401
-from recorded import a_report
+from recorded import a_site
 
 from repro.judge import leaders
 from repro.suite.suite import load
@@ -12,7 +12,7 @@ pytestmark = MARKS
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return a_report(tmp_path_factory.mktemp("clone"), "transfer/scores,transfer/bowls")
+    return a_site(tmp_path_factory.mktemp("clone"), "transfer/scores,transfer/bowls")
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_filters_leave_the_entries_asked_for(visit, rows):
     page.locator("[name=optimizer]").select_option("")
     page.locator("[name=trained]").select_option("bart")
     assert sorted(names(page)) == ["SP, AdamW", "muP, AdamW"]
-    page.get_by_role("searchbox").fill("nobody")
+    page.locator("article").get_by_role("searchbox").fill("nobody")
     assert names(page) == []
     page.get_by_role("button", name="Show all").click()
     assert names(page) == [row.name for row in rows]

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from in_browser import DESK, MARKS, PHONE, axe, browser, opening  # noqa: F401
-from recorded import a_report
+from recorded import a_site
 
 pytestmark = MARKS
 FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
@@ -23,7 +23,7 @@ CLAIM = "claims/embedding_lr/fig3.sqrt-d-rule.html"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return a_report(tmp_path_factory.mktemp("clone"), SHOWN)
+    return a_site(tmp_path_factory.mktemp("clone"), SHOWN)
 
 
 @pytest.fixture
@@ -89,14 +89,14 @@ def test_filters_leave_the_claims_asked_for(visit, site):
         assert page.locator("#count").inner_text().startswith(f"{len(expected)} of ")
         page.get_by_role("button", name="Reset").click()
     named = [row for row in claims(site, **here) if "sqrt-d-rule" in row["claim"]]
-    page.get_by_role("searchbox").fill("sqrt-d-rule")
+    page.locator("article").get_by_role("searchbox").fill("sqrt-d-rule")
     assert shown(page).count() == len(named) > 0
     page.reload()
     assert shown(page).count() == len(named), "the address keeps what was asked"
-    page.get_by_role("searchbox").fill("Figure 3  slope")
+    page.locator("article").get_by_role("searchbox").fill("Figure 3  slope")
     found = shown(page).all_inner_texts()
     assert found and all("Figure 3" in text for text in found), "a place is one word"
-    page.get_by_role("searchbox").fill("no such claim")
+    page.locator("article").get_by_role("searchbox").fill("no such claim")
     assert shown(page).count() == 0
     page.get_by_role("button", name="Show all").click()
     assert shown(page).count() == len(claims(site))
@@ -122,14 +122,14 @@ def test_a_click_on_a_head_sorts(visit):
 
 def test_a_claim_s_row_leads_to_its_card(visit):
     page = visit("claims.html")
-    page.get_by_role("searchbox").fill("sqrt-d-rule-as-printed")
+    page.locator("article").get_by_role("searchbox").fill("sqrt-d-rule-as-printed")
     shown(page).locator("a").first.click()
     card = page.locator("[id='fig3.sqrt-d-rule-as-printed']")
     card.wait_for()  # a page of its own, which loads
     card.locator("summary").click()
     assert card.is_visible() and "Could it fail?" in card.inner_text()
     assert page.url.endswith("embedding_lr/fig3.html#fig3.sqrt-d-rule-as-printed")
-    page.get_by_role("link", name="What came out").click()
+    page.locator("article").get_by_role("link", name="What came out").click()
     assert page.locator("h1").inner_text().startswith("What came out")
 
 
@@ -178,8 +178,8 @@ def test_what_the_plot_is_asked_is_kept_in_the_address(visit):
     assert asked != before and "along=model.width" in page.url and "above=lowest" in page.url
     page.reload()
     assert names_of_lines(page) == asked and plot.get_by_label("above each line").is_checked()
-    page.get_by_role("link", name="Claims", exact=True).click()
-    page.locator("#table").wait_for()
+    page.locator("article").get_by_role("link", name="What came out").click()
+    page.wait_for_url("**/results/index.html")
     page.go_back()
     plot.locator("svg").first.wait_for()
     assert names_of_lines(page) == asked
@@ -241,10 +241,10 @@ def test_a_theme_is_kept_over_pages(visit):
     page = visit("index.html", color_scheme="dark")
     color = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(color)
-    page.get_by_role("button", name="Light theme").click()
+    page.locator(".theme-toggle:visible").first.click()
     assert page.evaluate(color) != dark
-    page.get_by_role("link", name="Hayou").first.click()
-    page.wait_for_selector("#findings")
+    page.locator("article").get_by_role("link", name="Hayou").first.click()
+    page.wait_for_selector("#claims")
     assert page.evaluate(color) != dark
 
 
@@ -281,7 +281,7 @@ def test_the_rows_of_a_table_are_chosen_by_the_values_that_it_repeats(visit):
     page = visit(SCORES)
     rows = page.locator("table.cells tbody tr:visible")
     total = rows.count()
-    filters = page.get_by_role("search")
+    filters = page.locator("article").get_by_role("search")
     names = filters.locator("select").evaluate_all("all => all.map(each => each.name)")
     wanted = {"workload, widths", "optimizer", "parametrization", "wider is better"}
     assert {f"rows.{name}" for name in wanted} <= {*names}
@@ -324,3 +324,12 @@ def test_a_page_s_table_and_plot_keep_what_each_was_asked(visit):
 
 def test_a_table_of_few_rows_or_of_no_repeated_values_has_no_filter(visit):
     assert not visit(TABLE).locator(".filters select").count()
+
+
+def test_one_search_finds_a_claim_a_figure_and_a_page(visit):
+    page = visit("../search.html?q=sqrt+rule")
+    found = page.locator("#search-results a")
+    found.first.wait_for()
+    addresses = found.evaluate_all("links => links.map(link => link.href.split('?')[0])")
+    for name in ("results/claims/embedding_lr/fig3.sqrt-d-rule", FIGURE[:-5], "library"):
+        assert any(f"{name}.html" in each for each in addresses), name
