@@ -486,8 +486,9 @@ RECIPES = {
             Line(
                 "nanochat/optim.py",
                 (159, 161),
-                "an update gets the size of one of full rank, which a batch of fewer tokens than "
-                "the width has not. So the effect of attention's c_proj stays unclear here",
+                "an update gets the size of one of full rank, which a batch of fewer tokens or "
+                "words than the width has not. So the effect of attention's c_proj stays unclear "
+                "here; with a batch of 512 tokens of 512 words the mended recipe is right",
             ),
         ),
     ),

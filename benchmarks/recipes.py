@@ -11,12 +11,18 @@ import contextlib
 import importlib.metadata
 import io
 import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+from repro.suite import arithmetic
+
+if notice := arithmetic.apply(arithmetic.DEFAULT):  # before torch reads the environment
+    print(notice, file=sys.stderr)
 
 import torch
 from torch import nn
