@@ -11,18 +11,12 @@ import contextlib
 import importlib.metadata
 import io
 import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-
-from repro.suite import arithmetic
-
-if notice := arithmetic.apply(arithmetic.DEFAULT):  # before torch reads the environment
-    print(notice, file=sys.stderr)
 
 import torch
 from torch import nn
@@ -211,6 +205,8 @@ def main(words: list[str] | None = None) -> None:
     paths = dict(each.split("=", 1) for each in asked.checkouts)
     if unknown := sorted({*paths} - {*RECIPES}):
         raise SystemExit(f"{unknown[0]}: is no recipe; --list shows them")
+    # In each CPU's own arithmetic: under that of runs, AVX2, track 3's bfloat16 takes minutes. A
+    # slope on the edge of its law may count otherwise elsewhere.
     torch.set_num_threads(1)
     found = []
     for name in asked.only:
