@@ -41,6 +41,16 @@ CALLS = {
     "calibration": ["calibration", "--only", "MLP by hand, SGD"],
     "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
     "rates": ["rates", "--cases", "gpt2, untied", "phi3"],
+    "recipes": [
+        "recipes",
+        "--only",
+        "transformers, GPT-2",
+        "--widths",
+        "64",
+        "128",
+        "--seeds",
+        "2",
+    ],
     "convolutions": ["convolutions", "--repeats", "1", "--cases", "1"],
 }
 
@@ -61,7 +71,7 @@ def benchmark(name):
 
 
 # Prepare data, build a large model or import models of others first.
-LONG = ("overheads", "workflow", "step llm", "library", "architectures", "rates")
+LONG = ("overheads", "workflow", "step llm", "library", "architectures", "rates", "recipes")
 
 
 @pytest.mark.parametrize(
