@@ -30,7 +30,7 @@ SUITE = {
     "benchmarks": {
         *("studies", "repro.__main__", "repro.suite", "repro.tasks", "repro.training"),
         *("repro.checks", "repro.models", "repro.data", "repro.cost"),
-        *("widthwise", "widthwise.parametrization", "widthwise.upscaling"),
+        *("widthwise", "widthwise.checks", "widthwise.parametrization", "widthwise.upscaling"),
     },
     # The command line.
     "repro.__main__": {"repro", "repro.commands", "repro.suite", "repro.training"},
