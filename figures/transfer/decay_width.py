@@ -152,6 +152,10 @@ def draw(data, scale):
     drawing.legend_above(left, 2)
     widths = np.array([*of], float)
     best = 2 ** np.array([*of.optima("joint", within=WITHIN).values()]) * steps
+    if not np.isfinite(best).all():
+        words = {"ha": "center", "transform": right.transAxes, "fontsize": 7}
+        right.text(0.5, 0.5, "no minimum inside", **words)
+        return figure
     right.plot(widths, best, "o-", ms=5, color="black", label="best")
     words = ("constant", *map(typeset.powers, ("n^-1/2", "1/n", "n^-2")))
     for k, (label, (power, *_)) in enumerate(zip(words, RULES.values(), strict=True)):
