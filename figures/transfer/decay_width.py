@@ -25,7 +25,6 @@ from widthwise.checks.sweep import Sweeps
 
 STUDIES = ("transfer/decay_by_width",)
 WIDTH, DECAY, LOSS = "model.width", "optimizer.weight_decay", "valid_loss"
-WINDOWS = {"smoke": 0, "reduced": 48, "paper": 464}
 WITHIN = 0.05  # nats up to which the fit looks: decay's effect here is ten times a rate's
 QUANTITY = "slope of log2 of the best product of rate and decay against log2 of the width"
 HALF_WAY = "half way to the rules next to it"
@@ -87,7 +86,7 @@ def reduce(runs):
 
 def sweeps(data, scale):
     """Width -> the sweep over decay."""
-    last = at_end(data, WINDOWS[scale], [LOSS])
+    last = at_end(data, decay_by_width.STUDY.scales[scale].window, [LOSS])
     return Sweeps({int(n): sweep_of(rows, DECAY, LOSS) for n, rows in last.groupby(WIDTH)})
 
 
