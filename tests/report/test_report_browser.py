@@ -328,8 +328,8 @@ def test_a_table_of_few_rows_or_of_no_repeated_values_has_no_filter(visit):
 
 def test_one_search_finds_a_claim_a_figure_and_a_page(visit):
     page = visit("../search.html?q=sqrt+rule")
+    page.get_by_text("Search finished").wait_for()  # it shows what it found one by one
     found = page.locator("#search-results a")
-    found.first.wait_for()
     addresses = found.evaluate_all("links => links.map(link => link.href.split('?')[0])")
     for name in ("results/claims/embedding_lr/fig3.sqrt-d-rule", FIGURE[:-5], "library"):
         assert any(f"{name}.html" in each for each in addresses), name
