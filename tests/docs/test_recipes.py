@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from benchmarks import _public, recipes
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 from widthwise.errors import UserError
 
 PAGE = ROOT / "docs" / "recipes.md"
