@@ -36,11 +36,15 @@ def opening(browser, site):
         if request.failure != "net::ERR_ABORTED":  # so ends what becomes a download
             said.append(f"{request.failure}: {request.url}")
 
+    def warned(message):
+        if message.type != "log":  # furo logs a change of its theme
+            said.append(message.text)
+
     def visit(path, **options):
         context = browser.new_context(**{"viewport": DESK, **options})
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
+        page.on("console", warned)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.on("requestfailed", failed)

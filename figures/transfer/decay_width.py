@@ -133,7 +133,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.verdicts import drawing
+    from repro.verdicts import drawing, typeset
 
     of = sweeps(data, scale)
     figure, (left, right) = (found := drawing.panels(2, height=3.4))[0], found[1][0]
@@ -153,10 +153,11 @@ def draw(data, scale):
     widths = np.array([*of], float)
     best = 2 ** np.array([*of.optima("joint", within=WITHIN).values()]) * steps
     right.plot(widths, best, "o-", ms=5, color="black", label="best")
-    for k, (claim, (power, *_)) in enumerate(RULES.items()):
+    words = ("constant", *map(typeset.powers, ("n^-1/2", "1/n", "n^-2")))
+    for k, (label, (power, *_)) in enumerate(zip(words, RULES.values(), strict=True)):
         guide = best[0] * (widths / widths[0]) ** power
         style = ("-", "--", "-.", ":")[k]
-        right.plot(widths, guide, style, color="0.5", lw=1, label=claim.split(".")[1])
+        right.plot(widths, guide, style, color="0.5", lw=1, label=label)
     right.set_xscale("log", base=2)
     right.set_yscale("log", base=2)
     drawing.log2_axis(right.xaxis)
@@ -174,7 +175,7 @@ FIGURE = Figure(
         "alone. Left: loss on rows held out against rate x decay x steps, a colour a width; mean "
         "and range (band) over seeds; dotted: without decay. Right: its best, by one fit to the "
         "mean curves of all widths, beside four public rules from the first width's: constant "
-        "(Wang & Aitchison), n^-1/2 (root: Fan et al.), 1/n (inverse: Qiu et al.), n^-2 (square: "
+        "(Wang & Aitchison), n^-1/2 (Fan et al.), 1/n (Qiu et al.), n^-2 ("
         "nanochat). The last two are of horizons that grow with the model; here it is held."
     ),
     studies=STUDIES,

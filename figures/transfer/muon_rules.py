@@ -145,7 +145,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.verdicts import drawing
+    from repro.verdicts import drawing, typeset
 
     narrow, wide = sweeps(data)
     widths = sorted({width for _, width in wide})
@@ -154,7 +154,12 @@ def draw(data, scale):
     shown = [each.mean() for each in (narrow, *wide.values())]
     low = min(each[np.isfinite(each)].min() for each in shown)
     room = 3 * abs(narrow.mean().min() - low)
-    words = {"muP": "muP: 1 and 1/n", "embedding": "embedding n^-1/2", "readout": "readout n^-1/2"}
+    root = typeset.powers("n^-1/2")
+    words = {
+        "muP": "muP: 1 and 1/n",
+        "embedding": f"embedding {root}",
+        "readout": f"readout {root}",
+    }
     for place, rule in zip(axes[0], RULES, strict=True):
         of = {data[WIDTH].min(): narrow} | {n: wide[rule, n] for n in widths}
         for width, each in of.items():
@@ -173,7 +178,7 @@ def draw(data, scale):
         place.set_xscale("log", base=2)
         drawing.log2_axis(place.xaxis)
         _drawing.show(place, low - 0.1 * room, low + room)
-        place.set_title(words.get(rule, "both n^-1/2"), fontsize=9)
+        place.set_title(words.get(rule, f"both {root}"), fontsize=9)
         place.set_xlabel("rate of hidden matrices")
     axes[0, 0].set_ylabel("loss (nats)")
     drawing.legend_above(axes[0, 0], 2)
