@@ -22,7 +22,8 @@ import torch
 from torch import nn
 
 import widthwise
-from benchmarks._public import ADAMW_RATE, BASE, RECIPES, Line, Made, Recipe
+from benchmarks._checkouts import ADAMW_RATE, BASE, Line, Made, Recipe
+from benchmarks._public import RECIPES
 from benchmarks.calibration import BEGIN, END
 from widthwise.checks.coordinates import CoordinateCheck
 from widthwise.checks.slopes import LayerSlope

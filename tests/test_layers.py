@@ -31,7 +31,7 @@ SUITE = {
         *("studies", "repro.__main__", "repro.lineage", "repro.core", "repro.workflow"),
         *("repro.tasks", "repro.training"),
         *("repro.checks", "repro.models", "repro.data", "repro.cost"),
-        *("widthwise", "widthwise.parametrization", "widthwise.upscaling"),
+        *("widthwise", "widthwise.checks", "widthwise.parametrization", "widthwise.upscaling"),
     },
     # The command line.
     "repro.__main__": {

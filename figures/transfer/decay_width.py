@@ -25,7 +25,7 @@ from widthwise.checks.sweep import Sweeps
 
 STUDIES = ("transfer/decay_by_width",)
 WIDTH, DECAY, LOSS = "model.width", "optimizer.weight_decay", "valid_loss"
-WINDOWS = {"smoke": 0, "reduced": 48, "workstation": 464, "paper": 464}
+WINDOWS = {"smoke": 0, "reduced": 48, "paper": 464}
 WITHIN = 0.05  # nats up to which the fit looks: decay's effect here is ten times a rate's
 QUANTITY = "slope of log2 of the best product of rate and decay against log2 of the width"
 HALF_WAY = "half way to the rules next to it"
@@ -152,6 +152,10 @@ def draw(data, scale):
     drawing.legend_above(left, 2)
     widths = np.array([*of], float)
     best = 2 ** np.array([*of.optima("joint", within=WITHIN).values()]) * steps
+    if not np.isfinite(best).all():
+        words = {"ha": "center", "transform": right.transAxes, "fontsize": 7}
+        right.text(0.5, 0.5, "no minimum inside", **words)
+        return figure
     right.plot(widths, best, "o-", ms=5, color="black", label="best")
     words = ("constant", *map(typeset.powers, ("n^-1/2", "1/n", "n^-2")))
     for k, (label, (power, *_)) in enumerate(zip(words, RULES.values(), strict=True)):

@@ -50,8 +50,7 @@ def write(shown: Site, source: Path, folder: Path) -> None:
     docs = sources(source)
     pages.write(shown, docs / pages.RESULTS)
     render(docs, folder)
-    files = shutil.ignore_patterns("*.md")
-    shutil.copytree(docs / pages.RESULTS, folder / pages.RESULTS, ignore=files, dirs_exist_ok=True)
+    copy(docs / pages.RESULTS, folder / pages.RESULTS, but="*.md")
 
 
 def sources(folder: Path) -> Path:
@@ -61,9 +60,18 @@ def sources(folder: Path) -> Path:
         if path.name != "docs":
             (folder / path.name).symlink_to(path)
     docs = folder / "docs"
-    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("__pycache__"))
+    copy(ROOT / "docs", docs, but="*.pyc")
     (docs / pages.RESULTS).mkdir()
     return docs
+
+
+def copy(folder: Path, to: Path, but: str) -> None:
+    """Copy a folder's files, but for some, without their rights: a disk may have none, as CIFS."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.match(but):
+            copied = to / path.relative_to(folder)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copied)
 
 
 def render(docs: Path, folder: Path) -> None:

@@ -15,7 +15,7 @@ best rate x decay x steps was about 1.5 at width 64, where decay hardly acts.
 
 from repro.core.seeds import of_arm
 from repro.core.study import Scale, Study, octaves
-from studies.upscaling._mlp import ADAMW, PAPER, REDUCED, WORKSTATION, drawn_biases
+from studies.upscaling._mlp import ADAMW, PAPER, REDUCED, drawn_biases
 
 DECAY = "optimizer.weight_decay"
 WIDTH = "model.width"
@@ -44,9 +44,6 @@ STUDY = Study(
             },
             same_job=("seed",),
             window=48,
-        ),
-        "workstation": Scale(
-            drawn_biases(PAPER) | WORKSTATION, {"seed": [20, 21, 22]}, ("seed",), window=464
         ),
         "paper": Scale(drawn_biases(PAPER), window=464),
     },

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from repro.core.seeds import of_arm
 from repro.core.study import Scale, Study, octaves
-from studies.transfer._workload import CHOSEN, WORKSTATION
+from studies.transfer._workload import CHOSEN
 from studies.transfer.decoder import SCALES, SPEC, WIDTHS
 from studies.transfer.decoder_muon import MUON
 
@@ -47,7 +47,6 @@ def setting(rate: float, width: int, base: int, powers: tuple[float, float] = RU
 LR = {
     "smoke": octaves(-7, -5, 2),
     "reduced": octaves(-8, -3),
-    "workstation": octaves(-11, -5),
     "paper": octaves(-12, -4, 0.5),
 }
 REACHED = WIDTHS | {"reduced": [16, 128]}
@@ -55,7 +54,6 @@ TUNING = {"reduced": of_arm("transfer", "muon-rules-tuning", 24)}
 JUDGED = {"reduced": of_arm("transfer", "muon-rules", 10)}
 FEW = {
     "smoke": ([400, 401], [410, 411]),
-    "workstation": ([420, 421, 422], [430, 431, 432]),
     "paper": ([400, 401, 402], [410, 411, 412]),
 }
 WHOLE = {
@@ -69,7 +67,6 @@ WHOLE = {
     "threads": 1,
     "seed": 0,
 }
-CHANGES = SCALES | {"workstation": WORKSTATION | {"steps": 500}}
 
 
 def study(wide: bool) -> Study:
@@ -90,14 +87,14 @@ def study(wide: bool) -> Study:
         )
         return {"run": runs, "seed": seeds[scale]}
 
-    jobs = {"smoke": ("run", "seed"), "reduced": ("seed",), "workstation": ("seed",)}
+    jobs = {"smoke": ("run", "seed"), "reduced": ("seed",)}
     return Study(
         task="language_model",
         spec=WHOLE,
         grid=grid("paper"),
         scales={
-            name: Scale(CHANGES[name], grid(name), jobs.get(name, ()))
-            for name in ("smoke", "reduced", "workstation", "paper")
+            name: Scale(SCALES[name], grid(name), jobs.get(name, ()))
+            for name in ("smoke", "reduced", "paper")
         },
         chosen_after_seeing=CHOSEN,
     )

@@ -18,7 +18,7 @@ FILES = re.findall(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)```", PAGE, re.S | re.M
 ROWS = re.findall(r"^In `(\S+)` below the line of `(\S+)`:\n\n```\n(.*?)\n```", PAGE, re.S | re.M)
 KEPT = (
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "README.md", "Snakefile"),
-    *("pyproject.toml", "benchmarks", "config", "data", "docs", "examples"),
+    *("action.yml", "pyproject.toml", "benchmarks", "config", "data", "docs", "examples"),
     *(".snakemake-workflow-catalog.yml", "AGENTS.md", ".ci"),
     *(".github", "figures", "profiles", "records", "repro", "studies", "tests", "widthwise"),
     "workflows",

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import _public, recipes
+from benchmarks import _checkouts, _public, _speed_runs, recipes
 from repro.lineage.checkout import ROOT
 from widthwise.errors import UserError
 
@@ -99,15 +99,15 @@ def test_a_recipe_without_its_checkout_or_unknown_is_refused():
 def test_parts_of_a_script_are_carried_out_and_nothing_else(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("class A:\n    x = 1\nraise SystemExit\nfor k in range(2):\n    y = A.x + k\n")
-    known = _public.parts(path, _public.defines, {})
+    known = _checkouts.parts(path, _checkouts.defines, {})
     assert known["A"].x == 1 and "y" not in known
-    _public.parts(path, lambda node: type(node).__name__ == "For", known)
+    _checkouts.parts(path, lambda node: type(node).__name__ == "For", known)
     assert known["y"] == 2
 
 
 def test_two_optimizers_step_together():
     first, second = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
-    both = _public.Both(torch.optim.SGD(m.parameters(), lr=1.0) for m in (first, second))
+    both = _speed_runs.Both(torch.optim.SGD(m.parameters(), lr=1.0) for m in (first, second))
     before = [m.weight.item() for m in (first, second)]
     (first.weight.sum() + 2 * second.weight.sum()).backward()
     both.step()

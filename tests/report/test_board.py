@@ -4,9 +4,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from recorded import a_report
+from recorded import its_pages
 
-from repro.__main__ import main
 from repro.core import config, discovery
 from repro.core.suite import Suite
 from repro.transfer_bench import entries, leaders, references
@@ -49,7 +48,7 @@ def words(cell):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return a_report(tmp_path_factory.mktemp("clone"), FIGURES)
+    return its_pages(tmp_path_factory.mktemp("clone"), FIGURES)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def board():
 
 
 def test_every_row_and_cell_of_the_board_is_on_its_page_in_its_order(site, board):
-    rows = Matrix(site / "board.html").rows
+    rows = Matrix(site / "board.md").rows
     assert [row["name"] for row in rows] == [row.name for row in board.rows]
     for shown, row in zip(rows, board.rows, strict=True):
         for column, cell in shown["cells"].items():
@@ -76,7 +75,7 @@ def test_every_row_and_cell_of_the_board_is_on_its_page_in_its_order(site, board
 
 
 def test_a_cell_leads_to_its_bowls_runs_and_files(site):
-    by_name = {row["name"]: row["cells"] for row in Matrix(site / "board.html").rows}
+    by_name = {row["name"]: row["cells"] for row in Matrix(site / "board.md").rows}
     place = "figures/reduced/embedded/transfer"
     asked = "#workload=gru&parametrization=LVP"
     assert by_name["LVP, AdamW"]["gru"]["links"] == [
@@ -90,21 +89,22 @@ def test_a_cell_leads_to_its_bowls_runs_and_files(site):
     for row in by_name.values():
         for cell in row.values():
             for link in cell["links"]:
-                assert (site / link.partition("#")[0]).is_file(), link
+                path = site / link.partition("#")[0]
+                assert path.is_file() or path.with_suffix(".md").is_file(), link
 
 
 def test_a_scale_without_references_says_undefined_and_why_everywhere(site):
-    page = site / "board" / "smoke-embedded.html"
+    page = site / "board" / "smoke-embedded.md"
     cells = [cell for row in Matrix(page).rows for cell in row["cells"].values()]
     trained = [cell for cell in cells if words(cell) != "not trained"]
     assert trained and all(words(cell).startswith("undefined") for cell in trained)
     assert "none at this scale on these data" in page.read_text()
     assert 'href="../board.html"' in page.read_text()
-    assert 'href="board/smoke-embedded.html"' in (site / "board.html").read_text()
+    assert 'href="board/smoke-embedded.html"' in (site / "board.md").read_text()
 
 
 def test_the_version_and_what_every_column_is_held_against_are_said(site, board):
-    text = (site / "board.html").read_text()
+    text = (site / "board.md").read_text()
     assert f"version {board.version}" in text and board.version in references.versions()
     for column, reference in board.references.items():
         line = re.search(rf"<tr><th scope=\"row\">{board.columns[column]}</th>.*", text).group()
@@ -112,14 +112,13 @@ def test_the_version_and_what_every_column_is_held_against_are_said(site, board)
 
 
 def test_an_entry_on_file_is_a_row_whose_cells_lead_to_its_file(site):
-    rows = {row["name"]: row for row in Matrix(site / "board.html").rows}
+    rows = {row["name"]: row for row in Matrix(site / "board.md").rows}
     (link,) = rows["muP (original), Muon"]["cells"]["mlp"]["links"]
     assert link == "source/studies/transfer/entries/mup-original.json.txt"
     assert (site / link).read_bytes() == (entries.FOLDER / "mup-original.json").read_bytes()
 
 
-def test_a_report_without_the_scores_has_no_board(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["report", "--config", "figures=embedding_lr/table2"]) == 0
-    assert not (tmp_path / "report" / "board.html").exists()
-    assert "board.html" not in (tmp_path / "report" / "index.html").read_text()
+def test_a_report_without_the_scores_has_no_board(tmp_path):
+    site = its_pages(tmp_path, "embedding_lr/table2")
+    assert not (site / "board.md").exists()
+    assert "board.html" not in (site / "index.md").read_text()

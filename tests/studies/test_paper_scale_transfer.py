@@ -39,7 +39,8 @@ def specs(workload):
 
 def test_every_workload_is_stepped_below():
     files = checkout.ROOT.glob("studies/transfer/[a-z]*.py")
-    assert {path.stem for path in files} - {"equal_runs"} == set(LARGEST)
+    others = {"equal_runs", "decay_by_width", "decoder_muon_rules"}  # of other tasks
+    assert {path.stem for path in files} - others == set(LARGEST)
 
 
 @pytest.mark.parametrize(
