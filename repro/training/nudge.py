@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-VARIABLE = "REPRO_NUDGE"  # set by `arithmetic=nudged` (`repro.lineage.arithmetic`)
+VARIABLE = "REPRO_NUDGE"  # set by `arithmetic=nudged` (`repro.suite.arithmetic`)
 
 
 def nudge_if_asked(model: "torch.nn.Module") -> None:
