@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repro.errors import UserError
-from repro.suite import arithmetic
+from repro.lineage import arithmetic
 
 if notice := arithmetic.apply(arithmetic.DEFAULT):  # before torch reads the environment
     print(notice, file=sys.stderr)

@@ -13,11 +13,11 @@ import torch
 
 from benchmarks import step
 from repro import backend
+from repro.core import catalog, config, discovery
+from repro.core.runs import Run
+from repro.core.spec import override
+from repro.core.suite import Suite
 from repro.data.random_data import random_data
-from repro.suite import catalog, config, registry
-from repro.suite.runs import Run
-from repro.suite.spec import override
-from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import loop
 
@@ -74,7 +74,7 @@ class Bench:
 @cache
 def trained(scale: str) -> dict[tuple[str, str], list[Run]]:
     """See `Bench.runs`."""
-    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
     found: dict[tuple[str, str], dict[str, Run]] = {}
     for figure in filter(suite.offers, catalog.figure_names()):
         shown = [cell for cells in suite.figure_cells(figure).values() for cell in cells]

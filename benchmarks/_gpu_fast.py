@@ -14,11 +14,11 @@ import torch.nn.functional as F
 from benchmarks import step
 from benchmarks._gpu_bench import Bench, Late, clear, size
 from repro import backend
+from repro.core import config, discovery
+from repro.core.runs import Run
+from repro.core.spec import override
+from repro.core.suite import Suite
 from repro.data.random_data import random_data
-from repro.suite import config, registry
-from repro.suite.runs import Run
-from repro.suite.spec import override
-from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import cross_entropy
 
@@ -211,7 +211,7 @@ def images(bench: Bench, rng) -> dict:
     from repro.data.transforms import seeded, training_cropping
 
     names = [f"{number}.JPEG" for number in range(16)]
-    suite = Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "paper"}, discovery.dataset_names()))
     spec = suite.cells("effective_theory/vit/standard_search")[0].runs[0].spec
     cropping = training_cropping(spec["data"], spec["model"]["resolution"])
     assert cropping is not None, "a batch knows all of the recipe"

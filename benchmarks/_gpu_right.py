@@ -15,12 +15,13 @@ import torch
 
 from benchmarks._gpu_bench import STEPS, Bench, Left, apart, built, losses, plain, trained
 from repro import backend
+from repro.core import config, discovery
+from repro.core.spec import override
+from repro.core.suite import Suite
 from repro.cost import Layout
 from repro.files import sha256_file
-from repro.suite import arithmetic, config, foreign, registry
-from repro.suite.checkout import ROOT
-from repro.suite.spec import override
-from repro.suite.suite import Suite
+from repro.lineage import arithmetic, foreign
+from repro.lineage.checkout import ROOT
 from repro.training import checkpoints, loop, ranks
 
 FORMAT = "repro benchmarks/gpu 1"  # of the lines that the stages write
@@ -150,7 +151,7 @@ def losses_and_norms(training: loop.Training) -> tuple[list[float], list[float]]
 
 def widened(bench: Bench) -> dict:
     """A model that is widened with its optimizer trains on; all of its state is on the device."""
-    suite = Suite(config.parse({"scale": "smoke"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "smoke"}, discovery.dataset_names()))
     run = suite.cells("upscaling/gpt2/base")[0].runs[0]
     spec = plain(run.spec, lr=0.001)
     base = built(run.task, spec, bench.device)

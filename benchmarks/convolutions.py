@@ -45,7 +45,7 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from repro.suite import arithmetic
+from repro.lineage import arithmetic
 
 if __name__ == "__main__" and "--arithmetic" in sys.argv:  # before torch is imported
     arithmetic.apply(sys.argv[sys.argv.index("--arithmetic") + 1])

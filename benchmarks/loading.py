@@ -22,11 +22,11 @@ import numpy as np
 import torch
 
 from repro import backend
+from repro.core.spec import lookup
 from repro.cost import GPU_FLOPS
 from repro.cost.llm import pretraining_cost
 from repro.data.batches import TokenBatches
 from repro.data.shards import ShardedTokens
-from repro.suite.spec import lookup
 from studies.embedding_lr._llm import PAPER
 
 SHARDS, ROWS = 4, 16

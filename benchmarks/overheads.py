@@ -23,12 +23,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 
 from repro import backend
+from repro.core import config, discovery
+from repro.core.suite import Suite
 from repro.cost.llm import pretraining_cost
 from repro.data.needs import Tokens
-from repro.suite import config, jobs, registry
-from repro.suite.suite import Suite
 from repro.tasks import TASKS, pretraining
 from repro.training import loop
+from repro.workflow import jobs
 from studies.embedding_lr.pretraining import STUDY as LONG
 from studies.embedding_lr.pretraining_ratios import STUDY as SHORT
 
@@ -55,7 +56,7 @@ def interval(seconds: float) -> float:
 
 def measured(scale: str) -> list[str]:
     """The table's row for a run trained on this machine."""
-    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
     cell = suite.cells("embedding_lr/pretraining")[0]
     for name in ("fineweb_edu", "wikitext2"):
         jobs.fetch(suite, name)

@@ -11,7 +11,7 @@ reduced ones (llm: 4 sequences of 4,096 tokens); `--batch` and `--length` cut wh
 `--vocabulary` sets the size of one.
 Microbatches are as large as the study's, sequences have maximum length. Memory: on CUDA, the most
 that torch allocated.
-One thread and the default arithmetic, as in the workflow's jobs (`repro.suite.arithmetic`); other
+One thread and the default arithmetic, as in the workflow's jobs (`repro.lineage.arithmetic`); other
 precisions than float32 are refused on a CPU, which has no fast kernels for them under it.
 Times are the fastest of `--repeats` (of two if a step takes 5 s); on a CPU the process' own time,
 which is wall time if nothing else runs. The peak is the best of several square float32 (on CUDA:
@@ -35,7 +35,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from repro.suite import arithmetic
+from repro.lineage import arithmetic
 
 if notice := arithmetic.apply(arithmetic.DEFAULT):  # before torch reads the environment
     print(notice, file=sys.stderr)
@@ -47,11 +47,11 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks import _plain
 from benchmarks._peak import matmul_peak
 from repro import backend
+from repro.core import config, discovery
+from repro.core.spec import lookup, override
+from repro.core.suite import Suite
 from repro.cost import Layout
 from repro.data.random_data import random_data
-from repro.suite import config, registry
-from repro.suite.spec import lookup, override
-from repro.suite.suite import Suite
 from repro.tasks import TASKS
 from repro.training import distributed, loop, ranks
 from repro.training.loop import Batches, Training
@@ -134,7 +134,7 @@ def specs(model: str, paper: bool) -> dict[float, tuple[str, Mapping]]:
         block |= {} if paper else {"data.sequence_length": 1_024}
         return {lookup(_llm.PAPER, "model.width"): ("pretraining", override(_llm.PAPER, block))}
     scale = {"scale": "paper" if paper else "reduced"}
-    suite = Suite(config.parse(scale, registry.dataset_names()))
+    suite = Suite(config.parse(scale, discovery.dataset_names()))
     runs = [run for stage in STAGES[model] for cell in suite.cells(stage) for run in cell.runs]
     found = {run.spec["model"]["width"]: run for run in runs}
     return {

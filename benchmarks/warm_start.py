@@ -29,9 +29,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from repro import backend
+from repro.core.spec import lookup, override
 from repro.data.batches import ArrayBatches
 from repro.data.loading import Data
-from repro.suite.spec import lookup, override
 from repro.tasks import TASKS
 from repro.training import loop
 from studies.upscaling._mlp import ADAMW, PAPER, SGD

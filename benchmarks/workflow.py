@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from repro.files import read_json
-from repro.suite import arithmetic
+from repro.lineage import arithmetic
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = 2

@@ -2,9 +2,14 @@
 
 What the papers propose for a model of one's own is the package beside it, `widthwise`.
 
-report/        the site of all that is judged
-judge/         what is shown and claimed, and how it is judged
-suite/         what is run, and who runs it
+authoring/     what an author begins with
+report/        the site of all that is judged, and tables in docs/
+transfer_bench/  the board of transfer
+products/      a figure's files: made, kept, verified
+verdicts/      what is claimed, and how it is judged
+workflow/      jobs in their order, with Snakemake and without
+core/          what is run, and a job carried out
+lineage/       where results come from: checkout, code, provenance
 checks/        checks of the suite's models while they train
 tasks/         what one run does
 training/      how a model is trained

@@ -2,7 +2,7 @@
 
 import sys
 
-from repro.suite.handover import hand_over
+from repro.workflow.handover import hand_over
 
 if __name__ == "__main__":  # first: a job that a worker carries out needs none of what follows
     hand_over(sys.argv[1:])
@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repro import __version__, commands
+from repro.core.study import SCALES
 from repro.errors import UserError, error_line, visible
 from repro.files import disk_fault
-from repro.suite import origin
-from repro.suite.checkout import ROOT
-from repro.suite.study import SCALES
+from repro.lineage import import_check
+from repro.lineage.checkout import ROOT
 from repro.training import launch
 
 CONFIG = (
@@ -208,7 +208,7 @@ def add_new(added: argparse.ArgumentParser) -> None:
 
 
 def add_place(added: argparse.ArgumentParser) -> None:
-    """Where and by how many processes a command trains (`repro.suite.jobs.Place`)."""
+    """Where and by how many processes a command trains (`repro.workflow.jobs.Place`)."""
     added.add_argument(
         "--device", choices=("cpu", "cuda"), default="cpu", help="where to train; default: cpu"
     )
@@ -297,7 +297,7 @@ def main(words: list[str] | None = None) -> int:
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
     try:
         with ended_by_sigterm():
-            origin.check()
+            import_check.check()
             suite = None
             if "config" in arguments:
                 suite, notice = commands.configured(arguments)

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from repro.suite.suite import Suite
+    from repro.core.suite import Suite
 
 
 def configured(arguments: Namespace) -> tuple["Suite", str]:
     """The suite under a command's configuration, and what `arithmetic.apply` says of it."""
-    from repro.suite import arithmetic
-    from repro.suite.suite import Suite, configuration, keep_plans
+    from repro.core.suite import Suite, configuration, keep_plans
+    from repro.lineage import arithmetic
 
     keep_plans()
     config = configuration(arguments.config)
@@ -29,7 +29,7 @@ def configured(arguments: Namespace) -> tuple["Suite", str]:
 def list(suite: "Suite", arguments: Namespace) -> str:
     """The figures there are, with the minutes and verdicts that are known at the configured scale;
     on stderr, the files that cannot be used."""
-    from repro.suite import catalog
+    from repro.core import catalog
 
     for line in suite.faults():
         print(f"warning: {line}", file=sys.stderr)
@@ -42,7 +42,7 @@ def list(suite: "Suite", arguments: Namespace) -> str:
 
 def papers(suite: "Suite", arguments: Namespace) -> str:
     """The papers there are, each as its own file says."""
-    from repro.judge import cited
+    from repro.report import cited
 
     return "\n".join(map(str, cited.write())) if arguments.write else cited.listed()
 
@@ -50,9 +50,9 @@ def papers(suite: "Suite", arguments: Namespace) -> str:
 def _known(suite: "Suite", name: str) -> str:
     """What a figure took and how its claims fared, as far as results or records say."""
     from repro.errors import UserError
-    from repro.judge.board import fared
-    from repro.judge.forecast import minutes
-    from repro.judge.known import find
+    from repro.products.forecast import minutes
+    from repro.products.known import find
+    from repro.verdicts.judged_claims import fared
 
     try:
         known = find(suite, name) if suite.offers(name) else None
@@ -69,17 +69,20 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     if arguments.page:
         from pathlib import Path
 
-        from repro.judge import costs
+        from repro.report import costs
 
         costs.write(Path(arguments.page))
         return None
-    from repro.judge import forecast, seeds
-    from repro.suite import budget, checkout, registry
-    from repro.suite.cluster import load_site
-    from repro.suite.study import GPU_SCALES
+    from repro.authoring import untold
+    from repro.core import discovery
+    from repro.core.study import GPU_SCALES
+    from repro.lineage import checkout
+    from repro.products import forecast
+    from repro.workflow import budget
+    from repro.workflow.cluster import load_site
 
     names = arguments.figures or suite.config.figures
-    figures = registry.selected_figures(names, "cost")
+    figures = discovery.selected_figures(names, "cost")
     if "all" in names:  # those that the scale has
         figures = [name for name in figures if suite.offers(name)]
     site = load_site(checkout.ROOT / "profiles" / "slurm")
@@ -92,13 +95,14 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     lines += budget.too_large(suite, figures, site)
     lines += budget.too_long(suite, figures, site)
     lines += budget.feeding(suite, figures, price)
-    lines += seeds.untold(suite, figures)
+    lines += untold.untold(suite, figures)
     return "\n".join([*lines, *budget.passes(suite, figures)])
 
 
 def bounds(suite: "Suite", arguments: Namespace) -> str | None:
     """Where the bounds of all claims come from."""
-    from repro.judge import bounds, marks
+    from repro.report import marks
+    from repro.verdicts import bounds
 
     if arguments.page:
         marks.fill(arguments.page, bounds.COMMAND, bounds.lines)
@@ -108,24 +112,25 @@ def bounds(suite: "Suite", arguments: Namespace) -> str | None:
 
 def explain(suite: "Suite", arguments: Namespace) -> str:
     """From a verdict to its runs."""
-    from repro.judge.explain import explain
+    from repro.products.explain import explain
 
     return explain(suite, arguments.claim)
 
 
 def registered(suite: "Suite", arguments: Namespace) -> str | None:
     """What was registered of claims' tests, and whether before their runs."""
-    from repro.judge import confirmed, explain, marks
+    from repro.products import explain, preregistered_table
+    from repro.report import marks
 
     if arguments.page:
-        marks.fill(Path(arguments.page), confirmed.PAGE, confirmed.lines)
+        marks.fill(Path(arguments.page), preregistered_table.PAGE, preregistered_table.lines)
         return None
     return explain.registered(arguments.claims)
 
 
 def laws(suite: "Suite", arguments: Namespace) -> str | None:
     """Laws of other papers, each held against the slopes on record."""
-    from repro.judge import laws, marks
+    from repro.report import laws, marks
 
     if arguments.page:
         marks.fill(arguments.page, laws.PAGE, laws.lines)
@@ -135,7 +140,7 @@ def laws(suite: "Suite", arguments: Namespace) -> str | None:
 
 def fetch(suite: "Suite", arguments: Namespace) -> None:
     """Prepare a dataset."""
-    from repro.suite import jobs
+    from repro.workflow import jobs
 
     jobs.fetch(suite, arguments.dataset)
 
@@ -143,7 +148,7 @@ def fetch(suite: "Suite", arguments: Namespace) -> None:
 def tokenize(suite: "Suite", arguments: Namespace) -> None:
     """Train a BPE tokenizer, or take GPT-2's, and encode a dataset."""
     from repro.data.needs import Tokens
-    from repro.suite import jobs
+    from repro.workflow import jobs
 
     need = Tokens(arguments.dataset, arguments.vocab_size, arguments.tokenizer)
     jobs.tokenize(suite, need)
@@ -151,21 +156,21 @@ def tokenize(suite: "Suite", arguments: Namespace) -> None:
 
 def choose(suite: "Suite", arguments: Namespace) -> None:
     """Choose among the runs of a stage what cells of another take."""
-    from repro.suite import jobs
+    from repro.workflow import jobs
 
     jobs.choose(suite, suite.choice(arguments.study, arguments.choice))
 
 
 def train(suite: "Suite", arguments: Namespace) -> None:
     """Carry out the runs of one cell."""
-    from repro.suite import jobs
+    from repro.workflow import jobs
 
     jobs.train_beside_others(suite, suite.cell(arguments.study, arguments.cell), _place(arguments))
 
 
 def run(suite: "Suite", arguments: Namespace) -> None:
     """Carry out all runs of figures one after another, after their data."""
-    from repro.suite import jobs
+    from repro.workflow import jobs
 
     jobs.run(suite, arguments.figures, _place(arguments))
 
@@ -173,14 +178,14 @@ def run(suite: "Suite", arguments: Namespace) -> None:
 def _place(arguments: Namespace):
     from dataclasses import fields
 
-    from repro.suite.jobs import Place
+    from repro.workflow.jobs import Place
 
     return Place(**{field.name: getattr(arguments, field.name) for field in fields(Place)})
 
 
 def reduce(suite: "Suite", arguments: Namespace) -> str:
     """Collect a figure's cells into a table; prints the folder to draw it in."""
-    from repro.judge import built, run_table
+    from repro.products import built, run_table
 
     run_table.reduce(suite, arguments.figure, arguments.key)
     return built.picture_folder(suite, arguments.figure).as_posix()
@@ -189,37 +194,37 @@ def reduce(suite: "Suite", arguments: Namespace) -> str:
 def draw(suite: None, arguments: Namespace) -> None:
     """Judge a figure's claims and draw it, from the table in the folder above."""
     from repro.files import read_json
-    from repro.suite import arithmetic
+    from repro.lineage import arithmetic
 
     # Before numpy is imported, in whose sums a fit's last digits lie.
     arithmetic.set_environment(
         read_json(arguments.picture.parent / "provenance.json")["arithmetic"]
     )
-    from repro.judge import picture
+    from repro.products import picture
 
     picture.draw(arguments.picture)
 
 
 def publish(suite: None, arguments: Namespace) -> None:
     """Copy a figure to figures/."""
-    from repro.judge import published
+    from repro.products import published
 
     published.publish(arguments.picture)
 
 
 def page(suite: "Suite", arguments: Namespace) -> None:
     """Every paper's figure of a name, a page each."""
-    from repro.judge import built
+    from repro.products import built
 
     built.page(suite, arguments.name)
 
 
 def scoreboard(suite: "Suite", arguments: Namespace) -> str | None:
     """All verdicts of the configured figures."""
-    from repro.judge import scoreboard
+    from repro.products import scoreboard
 
     if arguments.page:
-        from repro.judge import marks
+        from repro.report import marks
 
         marks.fill(
             Path(arguments.page), scoreboard.PAGE, partial(scoreboard.counts_on_record, suite)
@@ -237,7 +242,8 @@ def report(suite: "Suite", arguments: Namespace) -> str:
 
 def record(suite: "Suite", arguments: Namespace) -> str:
     """Copy the configured figures' data to records/; of an entry, its losses beside its file."""
-    from repro.judge import entries, records
+    from repro.products import records
+    from repro.transfer_bench import entries
 
     if suite.config.entry:
         return entries.record(suite, suite.config.entry)
@@ -247,14 +253,14 @@ def record(suite: "Suite", arguments: Namespace) -> str:
 
 def rejudge(suite: "Suite", arguments: Namespace) -> str:
     """Judge and draw what is on record again."""
-    from repro.judge import records
+    from repro.products import records
 
     return "\n".join(map(str, records.rejudge(suite)))
 
 
 def power(suite: "Suite", arguments: Namespace) -> None:
     """How often claims agree on tables drawn from the paper's law, and from rivals'."""
-    from repro.judge import trials
+    from repro.authoring import trials
 
     if arguments.plan:
         for figure in arguments.figures:
@@ -262,7 +268,7 @@ def power(suite: "Suite", arguments: Namespace) -> None:
                 print(line, flush=True)
         return
     if arguments.page:
-        from repro.judge import marks
+        from repro.report import marks
 
         marks.fill(Path(arguments.page), trials.PAGE, partial(trials.page, suite))
         return
@@ -273,7 +279,7 @@ def power(suite: "Suite", arguments: Namespace) -> None:
 
 def pilot(suite: "Suite", arguments: Namespace) -> str:
     """A figure's runs on seeds that judge nothing, to plan a test with."""
-    from repro.judge import registering
+    from repro.authoring import registering
 
     seeds = None if arguments.design else arguments.seeds
     return registering.pilot(suite, arguments.figure, seeds).as_posix()
@@ -281,7 +287,7 @@ def pilot(suite: "Suite", arguments: Namespace) -> str:
 
 def register(suite: "Suite", arguments: Namespace) -> str:
     """The row of the register of a claim's test, planned from a pilot."""
-    from repro.judge import registering
+    from repro.authoring import registering
 
     typed = {"why": arguments.why, "known": arguments.known, "window": arguments.window}
     words = (arguments.claim, arguments.pilot, arguments.seeds, typed, arguments.arms)
@@ -290,14 +296,14 @@ def register(suite: "Suite", arguments: Namespace) -> str:
 
 def seeds(suite: "Suite", arguments: Namespace) -> str:
     """The seeds of a paper's registered tests, derived from the commits of their rows."""
-    from repro.judge import registering
+    from repro.authoring import registering
 
     return "\n".join(registering.derive(arguments.paper))
 
 
 def new(suite: "Suite", arguments: Namespace) -> str:
     """Files of a paper, or of a figure and its runs, that pass every test as they are."""
-    from repro.judge import new
+    from repro.authoring import new
 
     if arguments.what == "pages":
         return "\n".join(new.pages())
@@ -309,7 +315,8 @@ def new(suite: "Suite", arguments: Namespace) -> str:
 
 def board(suite: "Suite", arguments: Namespace) -> str | None:
     """The board of transfer: who loses how much of what the width gains."""
-    from repro.judge import leaders, marks
+    from repro.report import marks
+    from repro.transfer_bench import leaders
 
     if arguments.page:
         marks.fill(arguments.page, leaders.PAGE, partial(leaders.lines, suite))
@@ -319,7 +326,7 @@ def board(suite: "Suite", arguments: Namespace) -> str | None:
 
 def redraw(suite: "Suite", arguments: Namespace) -> str:
     """Draw figures from records/, without training."""
-    from repro.judge import records
+    from repro.products import records
 
     return "\n".join(records.redraw(suite))
 
@@ -327,11 +334,11 @@ def redraw(suite: "Suite", arguments: Namespace) -> str:
 def verify(suite: "Suite", arguments: Namespace) -> str | None:
     """Hold new data against records/."""
     if suite.config.entry:
-        from repro.judge import entries
+        from repro.transfer_bench import entries
 
         return entries.verify(suite, suite.config.entry, entries.shown)
     from repro.files import write_json
-    from repro.judge import verify
+    from repro.products import verify
 
     outcomes = verify.verify(suite, arguments.figures)
     for outcome in outcomes:
@@ -344,7 +351,7 @@ def verify(suite: "Suite", arguments: Namespace) -> str | None:
 
 def tidy(suite: "Suite", arguments: Namespace) -> str:
     """What lies in results/ that no configuration of this scale and data names; deletes nothing."""
-    from repro.judge import tidy
+    from repro.products import tidy
 
     return "\n".join(tidy.lines(suite))
 

@@ -13,8 +13,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import pytest
 import workflow
 
-from repro.suite import arithmetic, checkout, config, registry
-from repro.suite.suite import Suite
+from repro.core import config, discovery
+from repro.core.suite import Suite
+from repro.lineage import arithmetic, checkout
 
 arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
 
@@ -23,8 +24,8 @@ arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
 def studies_of_this_checkout():
     """Studies read their seeds when they are first asked for, and stay: here before a test puts
     another folder in the checkout's place."""
-    for name in registry.study_names():
-        registry.study(name)
+    for name in discovery.study_names():
+        discovery.study(name)
 
 
 @pytest.fixture(scope="session")
@@ -51,14 +52,14 @@ def suite(tmp_path, text_folder, monkeypatch):
     work.mkdir()
     monkeypatch.chdir(work)
     values = {"scale": "smoke", "wikitext2": str(text_folder)}
-    return Suite(config.parse(values, registry.dataset_names()))
+    return Suite(config.parse(values, discovery.dataset_names()))
 
 
 @pytest.fixture
 def measured_alone(monkeypatch):
     """Claims are judged by what is measured: of made-up tables the power is another, and there is
     no second arithmetic."""
-    from repro.judge import evidence, power  # import numpy, which takes the arithmetic set above
+    from repro.verdicts import evidence, power  # import numpy, which takes the arithmetic set above
 
     monkeypatch.setattr(power, "trials", lambda paper: [])
     monkeypatch.setattr(evidence, "seconds", lambda paper: [])
@@ -130,7 +131,7 @@ def pytest_collection_modifyitems(items):
     """Mark what calls Snakemake by its folder; `-m quick` is the rest that is neither slow nor
     long."""
     for item in items:
-        if item.path.parent.name == "workflow":
+        if item.path.parent.name == "workflows":
             item.add_marker("workflow")
         if not any(item.get_closest_marker(name) for name in ("slow", "long", "workflow")):
             item.add_marker("quick")

@@ -1,8 +1,8 @@
 """A figure made without Snakemake, for the tests."""
 
 from repro.files import read_json, write_bytes, write_json
-from repro.judge import picture, published, records, run_table
-from repro.judge.built import picture_folder
+from repro.products import picture, published, records, run_table
+from repro.products.built import picture_folder
 
 
 def make(suite, name):

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 from repro.data.needs import Arrays, Text, Tokens  # noqa: E402
 from repro.files import read_json, sha256, write_bytes, write_json, write_sealed  # noqa: E402
-from repro.suite import arithmetic  # noqa: E402
+from repro.lineage import arithmetic  # noqa: E402
 from repro.tasks import TASKS  # noqa: E402
 
 FOLDER = Path(__file__).parent / "golden"

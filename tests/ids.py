@@ -12,11 +12,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from repro.core import discovery  # noqa: E402
+from repro.core.names import StageName  # noqa: E402
+from repro.core.study import SCALES  # noqa: E402
+from repro.core.suite import load  # noqa: E402
 from repro.files import read_json, sha256, write_json  # noqa: E402
-from repro.suite import registry  # noqa: E402
-from repro.suite.names import StageName  # noqa: E402
-from repro.suite.study import SCALES  # noqa: E402
-from repro.suite.suite import load  # noqa: E402
 
 FILE = Path(__file__).parent / "golden" / "ids.json"
 
@@ -27,8 +27,8 @@ def digests(scale: str) -> dict[str, dict[str, int | str]]:
     suite = load([f"scale={scale}", "data=embedded"])
     runs: dict[str, list[str]] = {}
     cells: dict[str, list[str]] = {}
-    for stage in registry.study_names():
-        if scale in registry.study(stage).scales:
+    for stage in discovery.study_names():
+        if scale in discovery.study(stage).scales:
             study = StageName.parse(stage).module
             runs.setdefault(study, [])
             cells.setdefault(study, [])

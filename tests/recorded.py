@@ -5,9 +5,9 @@ import re
 import pytest
 
 from repro.__main__ import main
+from repro.core.suite import load
+from repro.lineage.checkout import ROOT
 from repro.report import model, pages
-from repro.suite.checkout import ROOT
-from repro.suite.suite import load
 
 README = (ROOT / "README.md").read_text()
 BUILT = (ROOT / "docs" / "first-figure.md").read_text()

@@ -8,10 +8,10 @@ import torch.nn.functional as F
 from torch.nn.attention import flex_attention
 
 from repro import backend
+from repro.lineage.checkout import ROOT
 from repro.models.blocks import GroupedQueryAttention, rotary_table
 from repro.models.gpt2 import GPT2
 from repro.models.llm import LLM
-from repro.suite.checkout import ROOT
 
 MEASURED = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=MEASURED)]

@@ -8,8 +8,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 import torch
 
-from repro.suite import arithmetic
-from repro.suite.checkout import ROOT
+from repro.lineage import arithmetic
+from repro.lineage.checkout import ROOT
 
 pytestmark = pytest.mark.long
 

@@ -2,16 +2,17 @@ import os
 import subprocess
 import sys
 
-from repro.suite import arithmetic, registry
-from repro.suite.checkout import ROOT
+from repro.core import discovery
+from repro.lineage import arithmetic
+from repro.lineage.checkout import ROOT
 
 
 def test_parsing_loads_every_study_and_figure_without_torch():
     code = """
 import sys
-from repro.suite import catalog, config, registry
-from repro.suite.suite import Suite
-suite = Suite(config.parse({}, registry.dataset_names()))
+from repro.core import catalog, config, discovery
+from repro.core.suite import Suite
+suite = Suite(config.parse({}, discovery.dataset_names()))
 names = catalog.figure_names()
 assert len(names) > 5
 for name in names:
@@ -26,7 +27,7 @@ assert not heavy, heavy
 
 def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithmetic(tmp_path):
     """NumPy must not be loaded by then: every job on images from a folder refused to start."""
-    folders = {name: tmp_path / name for name in registry.dataset_names()}
+    folders = {name: tmp_path / name for name in discovery.dataset_names()}
     for name, folder in folders.items():
         for part in ("train/a", "train/b", "val/a", "val/b") if name == "imagenet" else ("",):
             (folder / part).mkdir(parents=True, exist_ok=True)

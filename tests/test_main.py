@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from repro.__main__ import main, mistake_in, parser
-from repro.suite import catalog
+from repro.core import catalog
 
 
 @pytest.mark.parametrize(

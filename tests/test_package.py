@@ -16,8 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import widthwise
-from repro.suite.checkout import ROOT
-from repro.suite.suite import load
+from repro.core.suite import load
+from repro.lineage.checkout import ROOT
 
 pytestmark = pytest.mark.long
 

@@ -15,20 +15,23 @@ import pytest
 import torch
 from torch import nn
 
+from repro.core import cells, config, papers, suite
+from repro.core.rows import parsed
+from repro.core.schedule import Cell, Run
 from repro.data import lockfiles
 from repro.errors import UserError
 from repro.files import parse_json, seal
-from repro.judge import board, claims_json, records
-from repro.judge.evidence import Second, turned
-from repro.judge.picture import unclean
-from repro.judge.power import Trial
-from repro.judge.printed import Printed
-from repro.judge.register import Registered
-from repro.suite import calls, cells, checkout, config, papers, suite
-from repro.suite.checkout import ROOT
-from repro.suite.plan import Cell, Run
-from repro.suite.provenance import code_versions, doubts, listed, mixture
-from repro.suite.rows import parsed
+from repro.lineage import checkout
+from repro.lineage.checkout import ROOT
+from repro.lineage.provenance import code_versions, doubts, listed, mixture
+from repro.products import claims_json, records
+from repro.products.picture import unclean
+from repro.verdicts import judged_claims
+from repro.verdicts.evidence import Second, turned
+from repro.verdicts.power import Trial
+from repro.verdicts.preregistration import Registered
+from repro.verdicts.printed import Printed
+from repro.workflow import calls
 from widthwise.tracing.roles import Roles, roles
 
 RECORD = records.RECORDS / "smoke" / "embedded" / "cpu" / "embedding_lr" / "fig1.json"
@@ -79,9 +82,15 @@ def read_record(path: Path) -> None:
     made = saved["provenance"]["made"]
     str([listed(code_versions(made)), mixture(made), doubts(made), unclean(saved["provenance"])])
     pages = {row["figure"]: path for row in saved["claims"]}
-    board.board(path.parent, "title", saved["claims"], pages)
+    judged_claims.scoreboard_page(path.parent, "title", saved["claims"], pages)
     for row in saved["claims"]:
-        str([board.interval(row), board.in_words(row), board.paper_scale(row)])
+        str(
+            [
+                judged_claims.interval(row),
+                judged_claims.in_words(row),
+                judged_claims.paper_scale(row),
+            ]
+        )
 
 
 def make(width: int) -> nn.Module:
@@ -135,7 +144,13 @@ def read_paper(path: Path) -> None:
 
 def read_claims(path: Path) -> None:
     for row in claims_json.read_rows(path):
-        str([board.interval(row), board.in_words(row), board.paper_scale(row)])
+        str(
+            [
+                judged_claims.interval(row),
+                judged_claims.in_words(row),
+                judged_claims.paper_scale(row),
+            ]
+        )
 
 
 @dataclass(frozen=True)

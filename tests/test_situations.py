@@ -19,13 +19,13 @@ from figure_files import draw
 
 from repro import files
 from repro.__main__ import main
+from repro.core import catalog
+from repro.core.cells import MOST
+from repro.core.suite import Suite, load
 from repro.data.needs import Tokens
 from repro.files import read_sealed
-from repro.judge import records, run_table
-from repro.judge.built import picture_folder
-from repro.suite import catalog
-from repro.suite.cells import MOST
-from repro.suite.suite import Suite, load
+from repro.products import records, run_table
+from repro.products.built import picture_folder
 
 CHECK = ["coordinate-check", "muP"]
 FIGURE = "embedding_lr/table3"  # its runs count parameters: they read nothing and train nothing
@@ -189,7 +189,7 @@ def opening_fails(error: Exception):
         def refuse(*given, **named):
             raise error
 
-        place.patch.setattr("repro.suite.execute.run_cell", refuse)
+        place.patch.setattr("repro.core.execute.run_cell", refuse)
 
     return make
 
@@ -781,7 +781,7 @@ def test_an_author_s_mistake_is_traced_in_a_log_and_one_of_ours_everywhere(place
     def mistaken(*given):
         return open("no such file")
 
-    place.patch.setattr("repro.judge.picture.draw", mistaken)
+    place.patch.setattr("repro.products.picture.draw", mistaken)
     with pytest.raises(FileNotFoundError):
         main(words)
 

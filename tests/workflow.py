@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 SMOKE = ("--config", "scale=smoke")
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from repro.judge import sweep
-from repro.judge.typeset import powers
-from repro.suite import registry
-from repro.suite.spec import lookup
+from repro.core import discovery
+from repro.core.spec import lookup
+from repro.verdicts import run_sweeps
+from repro.verdicts.typeset import powers
 from studies.effective_theory._bart import STRATEGIES, shift
 from studies.effective_theory.bart import METRIC, stage_name
 
@@ -17,7 +17,7 @@ R2C2 = "effective_theory/r2c2"
 COLUMNS = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "seed", "step"]
 COLUMNS += ["train_loss", "valid_loss", METRIC]
 # The optimum of a sweep, by the smallest loss along a run.
-SWEEP = sweep.Grid(("lr",), METRIC, place="the optimum is at the grid's edge: lr = {:.4g}")
+SWEEP = run_sweeps.Grid(("lr",), METRIC, place="the optimum is at the grid's edge: lr = {:.4g}")
 SKIPPED = "skipped"  # steps whose gradients overflowed, since the start
 AXES = ["model", "part", "strategy", "lr", "optimizer.weight_decay", "step"]
 
@@ -37,7 +37,7 @@ def reduce(runs):
         part, strategy = places[str(name.at_round(0))]
         return {"model": "BART", "part": part, "strategy": strategy}
 
-    table = sweep.gathered(runs, label)
+    table = run_sweeps.gathered(runs, label)
     further = [SKIPPED] if SKIPPED in table else []  # of float16 alone
     return table.reindex(columns=[*COLUMNS, *further])
 
@@ -56,7 +56,7 @@ def vertex(rows, seeds=None):
 
 def edges(data, *strategies):
     """Why the best rates of some strategies' sweeps are no optima; "" when they are."""
-    return sweep.by_name(
+    return run_sweeps.by_name(
         {strategy: SWEEP.edge(rows_of(data, strategy, "sweep")) for strategy in strategies}
     )
 
@@ -76,7 +76,7 @@ def best_runs(data, strategy):
 
 def setting(scale, strategy, key):
     """A setting of a strategy's sweep at a scale."""
-    study = registry.study(SWEEPS[strategy])
+    study = discovery.study(SWEEPS[strategy])
     return lookup(study.settings(scale), key)
 
 
@@ -87,7 +87,7 @@ def factor(scale, strategy):
 
 def draw_curve(panel, rows, label, **style):
     """Mean validation loss over seeds against updates, with the range; diverged ends left out."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     rows = rows[np.isfinite(rows["valid_loss"]) & np.isfinite(rows["train_loss"])]
     if rows.empty:
@@ -116,7 +116,7 @@ def draw_difference(panel, gap, words, found, judged):
     gap: a row an update, a column a seed. words: which minus which. found, judged: the measurement,
     and what it is of, in a few words.
     """
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     panel.plot(gap.index, gap, lw=0.8, color="0.6", zorder=1)
     panel.plot([], [], lw=0.8, color="0.6", label="a seed")

@@ -5,10 +5,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from repro.judge.claims import Measurement, over_means, reported
+from repro.verdicts.claims import Measurement, over_means, reported
 from studies.effective_theory._strategies import STRATEGIES
 
-# C0, ... are the colour-blind palette of `repro.judge.drawing.style`
+# C0, ... are the colour-blind palette of `repro.verdicts.drawing.style`
 # Why a control that the paper does not have is held against a sign.
 AHEAD_TOO = "the paper's sign, in a setting of ours"
 AS_LONG = reported("overnight every run is as long")
@@ -53,7 +53,7 @@ def mark_rates(panel, printed, rivals):
 
     rivals: name -> rate.
     """
-    from repro.judge.drawing import PAPER
+    from repro.verdicts.drawing import PAPER
 
     panel.axvline(printed, ls="--", lw=1, color=PAPER, zorder=0, label="the paper's")
     low, high = panel.get_xlim()

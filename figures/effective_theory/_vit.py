@@ -1,11 +1,11 @@
 """The ViT's runs behind Figures 1 and 2 and the ablation: one table, optima, largest top-1."""
 
-from repro.judge import sweep
-from repro.judge.claims import over_seeds
-from repro.judge.noise import Design
-from repro.suite import registry
-from repro.suite.spec import lookup
-from repro.suite.study import TRAINED_SCALES
+from repro.core import discovery
+from repro.core.spec import lookup
+from repro.core.study import TRAINED_SCALES
+from repro.verdicts import run_sweeps
+from repro.verdicts.claims import over_seeds
+from repro.verdicts.noise import Design
 from studies.effective_theory._strategies import STRATEGIES
 from studies.effective_theory.vit import ARMS, MOVES, stage_name
 
@@ -16,7 +16,7 @@ COLUMNS += ["train_loss", "valid_loss", "valid_accuracy", "lowest_error"]
 # The optimum in (lr, wd) of a search, by the lowest error along a run. Top-1 is a count of images,
 # so two points may be equal: the last digit of their errors, which is not the same in a CSV file,
 # must not decide between them.
-SEARCH = sweep.Grid(
+SEARCH = run_sweeps.Grid(
     ("lr", DECAY),
     "lowest_error",
     MOVES,
@@ -42,7 +42,7 @@ def reduce(runs, *further):
         strategy, part = places[name.stage]
         return {"strategy": strategy, "part": part, "round": name.round}
 
-    return sweep.gathered(runs, label).reindex(columns=[*COLUMNS, *further])
+    return run_sweeps.gathered(runs, label).reindex(columns=[*COLUMNS, *further])
 
 
 def rows_of(data, strategy, part):
@@ -52,7 +52,7 @@ def rows_of(data, strategy, part):
 
 def setting(scale, key, part="best"):
     """A setting of the standard strategy's runs at a scale."""
-    study = registry.study(f"{STUDY}/{stage_name('standard', part)}")
+    study = discovery.study(f"{STUDY}/{stage_name('standard', part)}")
     return lookup(study.settings(scale), key)
 
 
@@ -65,7 +65,7 @@ def edges(data, *strategies, part="search"):
     """Why some strategies' searches have no optimum: neighbours that were not tried; "" when there
     are none, and where there is no such search."""
     searches = {strategy: rows_of(data, strategy, part) for strategy in strategies}
-    return sweep.by_name(
+    return run_sweeps.by_name(
         {name: SEARCH.edge(rows) for name, rows in searches.items() if not rows.empty}
     )
 

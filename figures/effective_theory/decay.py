@@ -5,9 +5,9 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, ratio_of_rates, style
 from figures.effective_theory._vit import DECAY
-from repro.judge.claims import CONTROL, OURS, TRAINING, Claim, above, reported
-from repro.judge.figure import Figure, View
-from repro.judge.power import SIDES, SIGN
+from repro.verdicts.claims import CONTROL, OURS, TRAINING, Claim, above, reported
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.power import SIDES, SIGN
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT, matrix_factor
 
 # A search and runs at its optimum; and where decay acts in any case.
@@ -96,7 +96,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(3, width=3.4, height=3.4)
     axes[0, 1].sharey(axes[0, 0])

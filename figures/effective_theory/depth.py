@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from repro.judge.claims import THEORY, TOLERANCE, Claim, over_means, trained_scales, within
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import farthest
-from repro.judge.noise import Design
-from repro.judge.power import Laws
 from repro.statistics import jackknife, slope, t_interval
+from repro.verdicts.claims import THEORY, TOLERANCE, Claim, over_means, trained_scales, within
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import farthest
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
 
 GRID = "effective_theory/deep_encoder_kernels"
 KINDS = {"vision": "ViT", "language": "language encoder"}
@@ -89,7 +89,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(len(KINDS), width=4.8)
     seeds = range(data["seed"].nunique())

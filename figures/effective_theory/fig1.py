@@ -14,8 +14,8 @@ from figures.effective_theory._strategies import (
     ratio_of_rates,
 )
 from figures.effective_theory._vit import DECAY
-from repro.judge import typeset
-from repro.judge.claims import (
+from repro.verdicts import typeset
+from repro.verdicts.claims import (
     ARITHMETIC,
     TOLERANCE,
     TRAINING,
@@ -27,10 +27,10 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import half_step, no_finer_than
-from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import half_step, no_finer_than
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
 from studies.effective_theory._strategies import COMPARED, STRATEGIES, matrix_factor
 
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
@@ -159,7 +159,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(len(STRATEGIES), 2, width=3.1, height=3.4)
     for row in axes:
@@ -204,7 +204,7 @@ def draw(data, scale):
 def draw_curves(panel, rows, scale, powers, colors):
     """Top-1 against epochs of every point of a search, a colour a rate, the optimum thick. powers,
     colors: as of `rate_styles`."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     best = _vit.SEARCH.optimum(rows).point
     styles = rate_styles(powers, best[0], colors)

@@ -5,7 +5,8 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, AS_LONG, PAPER, style
 from figures.effective_theory._vit import reduce
-from repro.judge.claims import (
+from repro.core.study import OVERNIGHT
+from repro.verdicts.claims import (
     CONTROL,
     OURS,
     TRAINING,
@@ -15,11 +16,10 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import no_finer_than
-from repro.judge.power import SIDES, SIGN
-from repro.judge.typeset import powers
-from repro.suite.study import OVERNIGHT
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import no_finer_than
+from repro.verdicts.power import SIDES, SIGN
+from repro.verdicts.typeset import powers
 from studies.effective_theory._strategies import COMPARED, STANDARD, STRATEGIES, TANGENT
 
 SPIKE = 0.05  # of top-1: five points
@@ -128,7 +128,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     shown = [part for part in PANELS if len(data[data["part"] == part])]
     figure, axes = drawing.panels(len(shown) + 1, width=4.4, height=4.2)
@@ -152,7 +152,7 @@ def draw(data, scale):
 
 def draw_judged(panel, measured):
     """Differences of the largest top-1 that claims are about, with their 95 % intervals."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     shown = [claim for claim in DIFFERENCES if math.isfinite(measured[claim].value)]
     found = [(measured[name].value, measured[name].low, measured[name].high) for name in shown]

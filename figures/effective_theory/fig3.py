@@ -14,8 +14,8 @@ from figures.effective_theory._strategies import (
     ratio_of_rates,
     style,
 )
-from repro.judge import typeset
-from repro.judge.claims import (
+from repro.verdicts import typeset
+from repro.verdicts.claims import (
     STATED,
     TOLERANCE,
     TRAINING,
@@ -28,11 +28,11 @@ from repro.judge.claims import (
     over_seeds,
     trained_scales,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import half_step, no_finer_than
-from repro.judge.noise import Design
-from repro.judge.power import SIDES, SIGN, Laws
-from repro.judge.sweep import last_step
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import half_step, no_finer_than
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES, SIGN, Laws
+from repro.verdicts.run_sweeps import last_step
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory._strategies import COMPARED
 from widthwise.checks.sweep import parabola_optimum
@@ -206,7 +206,7 @@ def exchange_harms(law, design, rows, curves, octaves, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(len(STRATEGIES) + 1, width=4.4, height=3.8)
     curves, rates_panel = axes[0, :-1], axes[0, -1]
@@ -233,7 +233,7 @@ def draw(data, scale):
 
 def draw_rates(panel, data, scale):
     """Smallest loss against the matrices' rate, every strategy; rival laws' and the paper's."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     best = {}
     for strategy, marker in zip(STRATEGIES, MARKERS, strict=False):

@@ -3,8 +3,8 @@
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce
 from figures.effective_theory._strategies import style
-from repro.judge.claims import TOLERANCE, TRAINING, Claim, inside, over_seeds, reported
-from repro.judge.figure import Figure, View
+from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, inside, over_seeds, reported
+from repro.verdicts.figure import Figure, View
 from studies.effective_theory._strategies import COMPARED
 
 CLAIMS = (
@@ -45,7 +45,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, ((curves, difference),) = drawing.panels(2, width=4.8, height=3.8)
     best = {strategy: _bart.best_runs(data, strategy) for strategy in STRATEGIES}

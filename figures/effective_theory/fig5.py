@@ -7,7 +7,7 @@ import numpy as np
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce
 from figures.effective_theory._strategies import style
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     TRAINING,
     Claim,
     below,
@@ -16,7 +16,7 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure, View
+from repro.verdicts.figure import Figure, View
 from studies.effective_theory._strategies import COMPARED
 
 CLAIMS = (
@@ -90,7 +90,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, ((panel, difference),) = drawing.panels(2, width=4.8, height=3.8)
     for strategy in STRATEGIES:

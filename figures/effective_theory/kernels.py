@@ -3,12 +3,12 @@
 import numpy as np
 
 from figures.effective_theory import _further
-from repro.judge.claims import THEORY, TOLERANCE, Claim, Measurement, all_scales, within
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import farthest
-from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, Laws
 from repro.statistics import left_out_interval, slope
+from repro.verdicts.claims import THEORY, TOLERANCE, Claim, Measurement, all_scales, within
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import farthest
+from repro.verdicts.noise import Design
+from repro.verdicts.power import AS_CLAIMED, Laws
 from studies.effective_theory import _encoders
 
 GRID = "effective_theory/encoder_kernels"
@@ -253,7 +253,7 @@ def set_contact(design, power):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     networks = _further.names(data, KINDS)
     figure, axes = drawing.panels(len(networks), 3, width=4.8, height=3.1)

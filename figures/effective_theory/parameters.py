@@ -1,8 +1,8 @@
 """How many parameters the paper's models have."""
 
-from repro.judge.claims import ARITHMETIC, STATED, Claim, Expectation, all_scales, exact
-from repro.judge.figure import Figure
-from repro.judge.typeset import Table
+from repro.verdicts.claims import ARITHMETIC, STATED, Claim, Expectation, all_scales, exact
+from repro.verdicts.figure import Figure
+from repro.verdicts.typeset import Table
 
 VIT = "effective_theory/vit_parameters/count"
 BART = "effective_theory/bart_parameters/count"

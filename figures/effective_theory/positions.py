@@ -5,7 +5,8 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, AS_LONG, style
 from figures.effective_theory._vit import reduce
-from repro.judge.claims import (
+from repro.core.study import WORKSTATION
+from repro.verdicts.claims import (
     CONTROL,
     OURS,
     STATED,
@@ -18,9 +19,8 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure
-from repro.judge.power import SIDES, SIGN
-from repro.suite.study import WORKSTATION
+from repro.verdicts.figure import Figure
+from repro.verdicts.power import SIDES, SIGN
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT
 
 PLACES = {  # under what name -> the parts shown
@@ -219,7 +219,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(1, 2, width=8.0, height=3.0)
     names = draw_runs(axes[0, 0], data)

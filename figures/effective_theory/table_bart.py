@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
-from repro.judge.figure import Figure
-from repro.judge.typeset import Table
 from repro.statistics import slope
+from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.verdicts.figure import Figure
+from repro.verdicts.typeset import Table
 from widthwise.parametrization import format_power, tied_multiplier
 
 STUDY = "effective_theory/bart_parameters/strategies"

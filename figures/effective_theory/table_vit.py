@@ -1,8 +1,8 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
-from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
-from repro.judge.figure import Figure
-from repro.judge.typeset import Table
+from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.verdicts.figure import Figure
+from repro.verdicts.typeset import Table
 
 STUDY = "effective_theory/vit_parameters/strategies"
 N, N_PATCH, N_OUT = 768, 768, 1_000

@@ -16,7 +16,8 @@ from figures.effective_theory._tangents import (
     exponents,
     stated,
 )
-from repro.judge.claims import (
+from repro.statistics import left_out_interval
+from repro.verdicts.claims import (
     THEORY,
     TOLERANCE,
     Claim,
@@ -26,11 +27,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import farthest
-from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, Laws
-from repro.statistics import left_out_interval
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import farthest
+from repro.verdicts.noise import Design
+from repro.verdicts.power import AS_CLAIMED, Laws
 from studies.effective_theory import _encoders
 from widthwise.parametrization import s_of
 
@@ -247,7 +247,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     networks = _further.names(data, KINDS)
     figure, axes = drawing.panels(len(networks), 4, width=4.8, height=2.9)
@@ -272,7 +272,7 @@ def draw(data, scale):
 def draw_exponents(axes, heads, kind, value, factor):
     """Exponent of each group's part with 95 % interval, with one rate and with factors of every s;
     what is stated, and the rivals."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     one_rate = ("one rate", heads[kind, 0.0], None, {"fmt": "o", "color": "black"})
     shown = [one_rate]
@@ -319,7 +319,7 @@ def interval(values, widths):
 
 def draw_errors(axes, data, kind):
     """Errors of each part at every width, and where a line in 1/n has them at 1/n = 0."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     head = at_head(data)[kind, 0.0]
     of, names = left_over({(kind, 0.0): head}, lambda group: True, [kind])

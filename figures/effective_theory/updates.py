@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 from figures.effective_theory._strategies import COLORS
-from repro.judge import widths
-from repro.judge.claims import TOLERANCE, TRAINING, Claim, above, trained_scales, within
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import farthest, in_words
-from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, Laws
-from repro.judge.sweep import gathered
 from repro.statistics import t_interval
+from repro.verdicts import widths
+from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, above, trained_scales, within
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import farthest, in_words
+from repro.verdicts.noise import Design
+from repro.verdicts.power import AS_CLAIMED, Laws
+from repro.verdicts.run_sweeps import gathered
 from studies.effective_theory.update_sizes import STAGES
 from widthwise.parametrization import s_of
 
@@ -156,7 +156,7 @@ def law_powers(law, strategy):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(len(CHANGES), len(MODELS), width=4.8, height=3.8)
     titles = dict(zip(CHANGES, ("outputs", "stream behind the last block"), strict=True))
@@ -193,7 +193,7 @@ def draw(data, scale):
 def draw_change(panel, rows, change, **style):
     """A strategy's change against width, with 95 % intervals; dashed: the paper's power, of the
     stream's."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     logs = {n: np.log(each) for n, each in rows.groupby(WIDTH)[change]}
     found = [np.exp(t_interval(values)) for values in logs.values()]

@@ -5,9 +5,9 @@ Of several parameters of a kind the one farthest from the printed exponent is sh
 
 import numpy as np
 
-from repro.judge.claims import over_means
-from repro.judge.typeset import Table
 from repro.statistics import slope
+from repro.verdicts.claims import over_means
+from repro.verdicts.typeset import Table
 from widthwise.parametrization import format_power
 
 STUDY = "embedding_lr/parametrizations"

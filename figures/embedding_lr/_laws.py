@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from figures.embedding_lr._sweep import LR, WIDTH, WINDOW, optima, shared, sweeps
-from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
 
 # Exponents of d. muP's rate is a constant (its Table), SP has one rate for all layers, 1/d.
 SLOPES = {"sqrt(d) rule": -0.5, "muP": 0.0, "SP": -1.0, "sign flipped": 0.5}

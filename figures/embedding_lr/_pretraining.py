@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from repro.judge.claims import Measurement, over_seeds
-from repro.judge.intervals import no_finer_than
-from repro.judge.noise import Design
-from repro.judge.power import SIDES
+from repro.verdicts.claims import Measurement, over_seeds
+from repro.verdicts.intervals import no_finer_than
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES
 
 FACTOR, POWER = "embedding_lr.factor", "embedding_lr.power"
 BASELINE, RULE, TWICE = (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)  # factor and power of d
@@ -90,7 +90,7 @@ def color(ratio: tuple[float, float]):
     """The ratio's colour in every panel: two of the palette, the others from dark to bright."""
     from matplotlib import colormaps
 
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     if ratio in (BASELINE, RULE):
         return drawing.COLORS[(BASELINE, RULE).index(ratio)]
@@ -104,7 +104,7 @@ def geometric_mean(values) -> float:
 
 def draw_curves(axes, data, metric: str) -> None:
     """A metric against tokens per ratio: geometric mean over seeds, band from lowest to highest."""
-    from repro.judge.drawing import band, plain_ticks
+    from repro.verdicts.drawing import band, plain_ticks
 
     for ratio in ratios(data):
         table = by_seed(data, ratio, metric)

@@ -13,7 +13,9 @@ import numpy as np
 
 from figures.embedding_lr import _laws, _sweep
 from figures.embedding_lr._sweep import ABOVE, diverged_widths
-from repro.judge.claims import (
+from repro.core.study import OVERNIGHT
+from repro.statistics import t_interval
+from repro.verdicts.claims import (
     TOLERANCE,
     TRAINING,
     Claim,
@@ -25,12 +27,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.intervals import joined
-from repro.judge.optimum import cubic
-from repro.judge.power import Laws
-from repro.judge.printed import numbers
-from repro.statistics import t_interval
-from repro.suite.study import OVERNIGHT
+from repro.verdicts.intervals import joined
+from repro.verdicts.optimum import cubic
+from repro.verdicts.power import Laws
+from repro.verdicts.printed import numbers
 from widthwise.checks.sweep import Sweeps
 
 POWERS = {"sqrt(d)": -0.5, "muP": 0.0, "SP": -1.0}
@@ -237,7 +237,7 @@ def described(sweep: Sweeps, tuning: Sweeps | None) -> str:
 
 def draw_costs(axes, sweep: Sweeps, tuning: Sweeps | None) -> None:
     """What every rule costs in loss, mean and 95 % interval over seeds."""
-    from repro.judge.drawing import COLORS, bars
+    from repro.verdicts.drawing import COLORS, bars
 
     if diverged_widths(sweep):
         return
@@ -260,7 +260,7 @@ def draw(sweep: Sweeps, scale: str, label, optimum: str = "optimum", tuning: Swe
 
     label: of a width. optimum: label of the optima.
     """
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(2, 2, width=5.2, height=_sweep.HEIGHT)
     losses, optima, slopes, costs = axes.flat

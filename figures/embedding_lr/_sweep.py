@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from repro.judge.claims import Measurement, over_seeds
-from repro.judge.intervals import in_words, joined, of_estimators
-from repro.judge.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
-from repro.judge.sweep import sweep_of
+from repro.core.study import SCALES
 from repro.statistics import estimate, of_jackknife, slope, t_interval
-from repro.suite.study import SCALES
+from repro.verdicts.claims import Measurement, over_seeds
+from repro.verdicts.intervals import in_words, joined, of_estimators
+from repro.verdicts.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
+from repro.verdicts.run_sweeps import sweep_of
 from widthwise.checks.joint import WITHIN
 from widthwise.checks.sweep import Sweeps
 
@@ -240,7 +240,7 @@ def draw_losses(axes, sweep: Sweeps, window: float, label) -> None:
     The line is the best configuration of the mean over seeds, the band the range over seeds of
     each seed's own best. label: of a width.
     """
-    from repro.judge.drawing import diverged, log2_axis, ramp
+    from repro.verdicts.drawing import diverged, log2_axis, ramp
 
     sweep = shared(sweep)
     found = optima(sweep, sweep.seeds, window)
@@ -301,7 +301,7 @@ def draw_optima(
     paper: the slope that the paper prints, in which case there are also lines of it, of muP's and
     of SP's slope, and the optimum by the paper's 20 % where that is another.
     """
-    from repro.judge.drawing import bars, guides, log2_axis
+    from repro.verdicts.drawing import bars, guides, log2_axis
 
     paired = shared(sweep)
     found = optima(paired, paired.seeds, window)
@@ -350,7 +350,7 @@ def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
 
     Shaded: the interval that is judged. paper: the slope that the paper prints.
     """
-    from repro.judge.drawing import PAPER, bars
+    from repro.verdicts.drawing import PAPER, bars
 
     if len(sweep) < 2:
         axes.axis("off")

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from figures.embedding_lr import _laws, _sweep
-from repro.judge.claims import (
+from repro.core.study import GPU_SCALES
+from repro.verdicts.claims import (
     TOLERANCE,
     TRAINING,
     Claim,
@@ -14,11 +15,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined
-from repro.judge.printed import numbers
-from repro.judge.sweep import gathered
-from repro.suite.study import GPU_SCALES
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.printed import numbers
+from repro.verdicts.run_sweeps import gathered
 
 # At the default scale the network as printed, a stage a width, and embeddings of std 1 beside it.
 STUDIES = (
@@ -117,7 +117,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(3, height=_sweep.HEIGHT)
     sweep = sweep_of(data, scale)

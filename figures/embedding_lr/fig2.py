@@ -2,7 +2,8 @@
 
 from statistics import NormalDist
 
-from repro.judge.claims import (
+from repro.theory import zipf
+from repro.verdicts.claims import (
     OURS,
     THEORY,
     TOLERANCE,
@@ -12,10 +13,9 @@ from repro.judge.claims import (
     between,
     exact,
 )
-from repro.judge.figure import Figure, View
-from repro.judge.power import Laws
-from repro.judge.printed import numbers
-from repro.theory import zipf
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.power import Laws
+from repro.verdicts.printed import numbers
 
 CLAIMS = (
     Claim(
@@ -125,7 +125,7 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     import numpy as np
 
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     found = fits(data)
     usual, *_ = numbers("embedding_lr", "fig2.zipf-exponent")

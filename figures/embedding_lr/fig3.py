@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from figures.embedding_lr import _laws, _rules, _sweep
-from repro.judge.claims import (
+from repro.core.study import GPU_SCALES, OVERNIGHT
+from repro.verdicts.claims import (
     CONTROL,
     TOLERANCE,
     TRAINING,
@@ -18,11 +19,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined
-from repro.judge.power import Laws
-from repro.judge.sweep import gathered
-from repro.suite.study import GPU_SCALES, OVERNIGHT
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.power import Laws
+from repro.verdicts.run_sweeps import gathered
 
 MAIN = "embedding_lr/width_and_vocabulary"
 UNIT = "embedding_lr/unit_init/embedding_alone"
@@ -258,7 +258,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     window = _sweep.WINDOW[scale]
     reached = data.groupby(_sweep.WIDTH)["vocab_reached"].max()

@@ -4,7 +4,8 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
-from repro.judge.claims import (
+from repro.statistics import t_interval
+from repro.verdicts.claims import (
     STATED,
     TOLERANCE,
     TRAINING,
@@ -15,11 +16,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import SIGN, Laws
-from repro.judge.sweep import gathered
-from repro.statistics import t_interval
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIGN, Laws
+from repro.verdicts.run_sweeps import gathered
 
 LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
 TWO = "embedding_lr/two_ratios"  # of the short runs: further seeds
@@ -171,7 +171,7 @@ def simulate(law, recorded, scale, rng):
 
 def draw_ends(axes, data):
     """Last perplexity over that at sqrt(d), paired over seeds, against the ratio."""
-    from repro.judge.drawing import PAPER, bars, log2_axis
+    from repro.verdicts.drawing import PAPER, bars, log2_axis
 
     shown = _pretraining.ratios(data)
     x = np.array([_pretraining.of(data, ratio)["ratio"].iloc[0] for ratio in shown])
@@ -199,7 +199,7 @@ def draw_ends(axes, data):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(3, width=4.0)
     left, middle, right = axes[0]

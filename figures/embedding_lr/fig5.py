@@ -6,10 +6,10 @@ import numpy as np
 
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, simulate
-from repro.judge.claims import TOLERANCE, TRAINING, Claim, above, trained_scales
-from repro.judge.figure import Figure
-from repro.judge.power import SIGN
 from repro.statistics import t_interval
+from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, above, trained_scales
+from repro.verdicts.figure import Figure
+from repro.verdicts.power import SIGN
 
 STUDY = "embedding_lr/pretraining"
 METRIC = "word_perplexity"
@@ -51,7 +51,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(2)
     left, right = axes[0]

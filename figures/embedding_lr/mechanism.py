@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from repro.judge import widths
-from repro.judge.claims import (
+from repro.verdicts import widths
+from repro.verdicts.claims import (
     CONTROL,
     TOLERANCE,
     TRAINING,
@@ -13,11 +13,11 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import Laws
-from repro.judge.printed import numbers
-from repro.judge.sweep import gathered
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
+from repro.verdicts.printed import numbers
+from repro.verdicts.run_sweeps import gathered
 from studies.embedding_lr.decoder_step import STAGES
 
 STUDIES = tuple(f"embedding_lr/decoder_step/{stage}" for stage in STAGES)
@@ -177,7 +177,7 @@ def vocabularies(data):
 
 
 def draw_changes(axes, data):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     rows = chosen(data, EIGHT, SMALL_INIT, "post")
     for layer, color, power in (("embedding", drawing.COLORS[2], 0.5), ("output", "black", 1.0)):
@@ -197,7 +197,7 @@ def draw_changes(axes, data):
 
 def draw_exponents(axes, data, metric, title, scale):
     """Exponents by vocabulary; of the whole change, beside what the paper prints for a claim."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     names = vocabularies(data)
     for value in (0, 0.5, 1):
@@ -228,7 +228,7 @@ def draw_exponents(axes, data, metric, title, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(3)
     axes[0, 2].sharey(axes[0, 1])

@@ -1,8 +1,8 @@
 """Table 1: muP's scaling rules, read off built models."""
 
 from figures.embedding_lr import _exponents
-from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
-from repro.judge.figure import Figure
+from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.verdicts.figure import Figure
 
 NAMES = ("muP",)
 CLAIMS = (

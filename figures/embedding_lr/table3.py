@@ -1,8 +1,8 @@
 """Table 3: the pretrained decoder, and how many parameters it has."""
 
-from repro.judge.claims import ARITHMETIC, Claim, all_scales, exact, reported
-from repro.judge.figure import Figure
-from repro.judge.typeset import Table
+from repro.verdicts.claims import ARITHMETIC, Claim, all_scales, exact, reported
+from repro.verdicts.figure import Figure
+from repro.verdicts.typeset import Table
 
 STUDY = "embedding_lr/llm_parameters"
 CLAIMS = (

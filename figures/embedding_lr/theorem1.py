@@ -4,7 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from repro.judge.claims import (
+from repro.statistics import slope, t_interval
+from repro.theory import sign_sgd
+from repro.verdicts.claims import (
     ARITHMETIC,
     CONTROL,
     OURS,
@@ -17,12 +19,10 @@ from repro.judge.claims import (
     over_batches,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import Laws
-from repro.judge.printed import numbers
-from repro.statistics import slope, t_interval
-from repro.theory import sign_sgd
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
+from repro.verdicts.printed import numbers
 
 GRID, REGIMES = "embedding_lr/rank_dependence", "embedding_lr/regimes"
 REAL = "embedding_lr/real_residual"
@@ -292,7 +292,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     grid, regimes = data[data["study"] == "rank_dependence"], data[data["study"] == "regimes"]
     figure, axes = drawing.panels(3, width=4.0)

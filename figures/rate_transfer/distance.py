@@ -1,7 +1,7 @@
 """How far muP's best rate is from its limit, against the width: of a network, and of their mean."""
 
 from figures.rate_transfer import _tables
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     CONTROL,
     OURS,
     THEORY,
@@ -12,9 +12,9 @@ from repro.judge.claims import (
     over_seeds,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
 
 RUNS = "rate_transfer/first_step"
 KNEE = 1024  # beyond which the paper sees a faster fall
@@ -83,7 +83,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(1)
     axis = axes[0, 0]

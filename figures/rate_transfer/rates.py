@@ -1,7 +1,7 @@
 """The best rate of the first step against the width, by parametrization."""
 
 from figures.rate_transfer import _tables
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     OURS,
     STATED,
     THEORY,
@@ -12,9 +12,9 @@ from repro.judge.claims import (
     over_seeds,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
 
 RUNS = "rate_transfer/first_step"
 
@@ -96,7 +96,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(2)
     for axis, column in zip(axes.flat, ("rate", "spread"), strict=True):

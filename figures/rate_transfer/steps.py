@@ -1,10 +1,10 @@
 """The best rate after four steps against the width."""
 
 from figures.rate_transfer import _tables
-from repro.judge.claims import THEORY, TOLERANCE, Claim, over_seeds, within
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.verdicts.claims import THEORY, TOLERANCE, Claim, over_seeds, within
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
 
 RUNS = "rate_transfer/several_steps"
 BOUND = within(0, 0.25, TOLERANCE, "a quarter of the way to SP's -1")
@@ -42,7 +42,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(1)
     for name, rows in data.groupby("parametrization"):

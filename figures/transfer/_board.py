@@ -12,10 +12,10 @@ from figures.transfer._losses import (
     by_ratio,
     hardly_learned,
 )
-from repro.judge import references
-from repro.judge.matrix import Board, Entry, board, entry
-from repro.judge.references import Setting
-from repro.judge.score import Chain, Reference, chain
+from repro.transfer_bench import references
+from repro.transfer_bench.matrix import Board, BoardRow, board, board_row
+from repro.transfer_bench.references import Setting
+from repro.transfer_bench.score import Chain, Reference, chain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def settings(data) -> dict[str, Setting]:
     return {column: chains(rows)[0] for column, _, rows in by_study(data)}
 
 
-def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[Entry]:
+def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[BoardRow]:
     """The rows of one table of runs, in no order. source: whose they are, "" of the suite's."""
     known: dict[str, Reference] = {}
     lacking: dict[str, str] = {}
@@ -86,10 +86,10 @@ def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[
             known[column] = reference
         for name, each in found.items():
             by_row.setdefault((name, optimizer), {})[column] = each
-    return [entry(*key, each, known, lacking, source) for key, each in by_row.items()]
+    return [board_row(*key, each, known, lacking, source) for key, each in by_row.items()]
 
 
-def matrix(data, scale: str, more: Iterable[Entry] = (), version: str = VERSION) -> Board:
+def matrix(data, scale: str, more: Iterable[BoardRow] = (), version: str = VERSION) -> Board:
     """The board of the suite's runs and of other entries."""
     here = settings(data)
     known: dict[str, Reference] = {}

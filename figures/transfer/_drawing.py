@@ -15,7 +15,7 @@ PARTS = ("by the parametrization", "for want of retuning")
 
 def workload_panels(number: int, **size):
     """(figure, axes) of one panel a workload, in rows of COLUMNS; what is left over is empty."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     columns = min(number, COLUMNS)
     figure, axes = drawing.panels(columns, -(-number // columns), **size)
@@ -50,7 +50,7 @@ def draw_all_bowls(workloads: dict[str, Losses]):
     """Bowls, a row a workload and a column a parametrization."""
     from matplotlib.ticker import LogLocator
 
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
     figure, axes = drawing.panels(len(names), len(workloads), **SMALL)
@@ -87,7 +87,7 @@ def name_marks(axes) -> None:
 
 def draw_shift(workloads: dict[str, Losses]):
     """The best rate against the width, a panel a workload."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
     figure, axes = workload_panels(len(workloads), width=3.1, height=2.6)
@@ -110,7 +110,7 @@ def draw_bowls(axes, losses: Losses, name: str) -> None:
 
     Rings: the curve's minimum, a parabola through the rates within an octave of the best.
     """
-    from repro.judge.drawing import band, ramp
+    from repro.verdicts.drawing import band, ramp
 
     for width, color in ramp(losses.widths).items():
         sweep = losses.curves[name, width]
@@ -129,7 +129,7 @@ def draw_bowls(axes, losses: Losses, name: str) -> None:
 
 def draw_optima(axes, losses: Losses, names: list[str]) -> None:
     """Best rate against width under every parametrization, with guides."""
-    from repro.judge.drawing import COLORS, log2_axis
+    from repro.verdicts.drawing import COLORS, log2_axis
 
     widths = np.array(losses.widths, float)
     start = 2 ** losses.curves[losses.names[0], losses.base].vertices().mean()
@@ -172,7 +172,7 @@ def draw_lost(place, losses: Losses, words: str) -> None:
     have one axis; a bar that goes on beyond it ends in an arrow with its number.
 
     words: the workload's name."""
-    from repro.judge.drawing import COLORS
+    from repro.verdicts.drawing import COLORS
 
     gain, widest = losses.gain(), losses.widest
     shares = {
@@ -213,7 +213,7 @@ def draw_lost(place, losses: Losses, words: str) -> None:
 
 def draw_optimizer(workloads: dict[str, Losses]):
     """Bowls and what is lost, a row a workload. Keys are the workloads' names in the figure."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(3, len(workloads), width=2.9, height=2.6)
     for row, (words, losses) in zip(axes, workloads.items(), strict=True):
@@ -240,7 +240,7 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
 
     arms: arm -> workload -> losses. words: arm -> its name in the figure. names: parametrizations.
     """
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     workloads = next(iter(arms.values()))
     figure, axes = workload_panels(len(workloads), width=3.1, height=2.5)
@@ -257,7 +257,7 @@ def draw_anatomy(arms: dict[str, dict[str, Losses]], words: dict[str, str], name
 def draw_pairs(place, arms: dict[str, Losses], names) -> None:
     """A pair of parametrizations an arm: the loss at the transferred rate, what retuning would make
     of it, and between them the regret; the narrow model's loss as dashes."""
-    from repro.judge.drawing import COLORS
+    from repro.verdicts.drawing import COLORS
 
     shown: list[float] = []
     intervals: list[tuple[float, float, float]] = []  # place, low, high
@@ -318,8 +318,8 @@ def draw_pairs(place, arms: dict[str, Losses], names) -> None:
 
 def draw_muon(arms: dict[str, Losses]):
     """Bowls of each adjustment, and where their best rates go."""
-    from repro.judge import drawing
-    from repro.judge.drawing import COLORS
+    from repro.verdicts import drawing
+    from repro.verdicts.drawing import COLORS
 
     figure, axes = drawing.panels(len(arms) + 1, width=3.0, height=2.9)
     low = min(each.mean().min() for losses in arms.values() for each in losses.curves.values())

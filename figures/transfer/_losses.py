@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from repro.judge.claims import Claim, Expectation, Measurement, exact, reported
-from repro.judge.intervals import joined, no_finer_than, of_estimators
-from repro.judge.score import chosen_ratio, ratio_at_edge
-from repro.judge.sweep import gathered, slope_over_seeds, sweep_of
-from repro.suite.study import OVERNIGHT
+from repro.core.study import OVERNIGHT
+from repro.transfer_bench.score import chosen_ratio, ratio_at_edge
+from repro.verdicts.claims import Claim, Expectation, Measurement, exact, reported
+from repro.verdicts.intervals import joined, no_finer_than, of_estimators
+from repro.verdicts.run_sweeps import gathered, slope_over_seeds, sweep_of
 from widthwise.checks.regret import Comparison
 from widthwise.checks.sweep import NEAR, Sweep
 

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from repro.judge.matrix import FEWEST, Board, Entry
-from repro.judge.score import Estimate, Interval, Score
+from repro.transfer_bench.matrix import FEWEST, Board, BoardRow
+from repro.transfer_bench.score import Estimate, Interval, Score
 
 
 def draw_board(board: Board):
     """The matrix: a row an entry, the least lost first, a panel a workload and one for the medians,
     all on one scale; none of what is defined for no entry. Bars: regret dark, penalty pale, of what
     the width gains."""
-    from repro.judge import drawing
-    from repro.judge.drawing import COLORS
+    from repro.verdicts import drawing
+    from repro.verdicts.drawing import COLORS
 
     heads = {
         column: f"{words}\n{board.references[column].gain:.2f} nats"
@@ -75,7 +75,7 @@ def scores(board: Board, column: str) -> list[Score | None]:
 def draw_cell(place, y: int, found: Score | None, best: bool, reference: bool) -> None:
     """What an entry loses on a workload: a bar, its interval, a star where nothing loses less.
     reference: whether its runs are what the workload is held against."""
-    from repro.judge.drawing import COLORS
+    from repro.verdicts.drawing import COLORS
 
     if found is None or found.problem:
         words = "not trained" if found is None else "undefined"
@@ -96,7 +96,7 @@ def draw_cell(place, y: int, found: Score | None, best: bool, reference: bool) -
         place.text(SHOWN[1] - 3, y, "*", ha="right", va="center", fontsize=11)
 
 
-def draw_median(place, y: int, row: Entry, group: int | None) -> None:
+def draw_median(place, y: int, row: BoardRow, group: int | None) -> None:
     """The median of what an entry loses, and its place: those of one number are tied."""
     if not np.isfinite(row.median.value):
         few = f"{len(row.defined)} of {len(row.scores)} defined"

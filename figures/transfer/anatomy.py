@@ -4,7 +4,9 @@ import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, RATIO, WIDTH, WORKLOADS, Losses
-from repro.judge.claims import (
+from repro.core.names import StageName
+from repro.statistics import t_interval
+from repro.verdicts.claims import (
     CONTROL,
     OURS,
     TRAINING,
@@ -14,12 +16,10 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined
-from repro.judge.noise import Design
-from repro.judge.power import SIDES, SIGN
-from repro.statistics import t_interval
-from repro.suite.names import StageName
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES, SIGN
 
 ARMS = {"even": "one rate", "tuned": "tuned ratio"}
 # The ViT's narrow model is best at ratio 1, which its records showed before there was this figure.

@@ -2,8 +2,8 @@
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import WORKLOADS, Losses, reduce
-from repro.judge.claims import CONTROL, Claim, Measurement, over_seeds, reported, trained_scales
-from repro.judge.figure import Figure
+from repro.verdicts.claims import CONTROL, Claim, Measurement, over_seeds, reported, trained_scales
+from repro.verdicts.figure import Figure
 
 CLAIMS = tuple(
     Claim(

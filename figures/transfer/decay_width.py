@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     OURS,
     TRAINING,
     Claim,
@@ -15,11 +15,11 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined
-from repro.judge.noise import Design
-from repro.judge.power import Laws
-from repro.judge.sweep import at_end, gathered, sweep_of
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
+from repro.verdicts.run_sweeps import at_end, gathered, sweep_of
 from studies.transfer import decay_by_width
 from widthwise.checks.sweep import Sweeps
 
@@ -132,7 +132,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing, typeset
+    from repro.verdicts import drawing, typeset
 
     of = sweeps(data, scale)
     figure, (left, right) = (found := drawing.panels(2, height=3.4))[0], found[1][0]

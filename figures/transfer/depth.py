@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from figures.transfer._losses import LR, RATIO, Losses, of_rates
-from repro.judge.claims import TRAINING, Claim, above, below, trained_scales
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import SIDES, SIGN
-from repro.judge.sweep import gathered, sweep_of
 from repro.statistics import t_interval
+from repro.verdicts.claims import TRAINING, Claim, above, below, trained_scales
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES, SIGN
+from repro.verdicts.run_sweeps import gathered, sweep_of
 from widthwise.checks.regret import Comparison
 
 DEPTH, POWER, LOSS = "model.depth", "model.branch_power", "train_loss"
@@ -102,7 +102,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     losses = Depths(data)
     figure, axes = drawing.panels(3, width=3.0, height=2.9)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from figures.transfer._losses import WORKLOADS
-from repro.judge.claims import ARITHMETIC, TOLERANCE, Claim, all_scales, at_most, exact
-from repro.judge.figure import Figure
-from repro.judge.typeset import Table
+from repro.verdicts.claims import ARITHMETIC, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.verdicts.figure import Figure
+from repro.verdicts.typeset import Table
 
 STUDY = "transfer/equal_runs"
 SAME = 1e-9  # largest relative difference of a loss

@@ -13,7 +13,7 @@ from figures.transfer._losses import (
     Losses,
     reduce,
 )
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     STATED,
     TOLERANCE,
     TRAINING,
@@ -24,9 +24,9 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import AS_CLAIMED, SIDES, SIGN, Laws
 
 TENSOR_PROGRAMS = "Yang et al. (arXiv 2203.03466)"
 EVERETT = "Everett et al. (arXiv 2407.05872)"

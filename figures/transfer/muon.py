@@ -4,16 +4,16 @@ import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import NAME, PROXY, Losses
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     CONTROL,
     Claim,
     over_seeds,
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined
-from repro.judge.sweep import gathered
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.run_sweeps import gathered
 
 ARM = "optimizer.adjust_lr_fn"
 ARMS = ("original", "match_rms_adamw")

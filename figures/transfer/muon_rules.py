@@ -3,7 +3,7 @@
 import numpy as np
 
 from figures.transfer import _drawing
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     CONTROL,
     TRAINING,
     Claim,
@@ -13,12 +13,12 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined
-from repro.judge.noise import Design
-from repro.judge.optimum import cubic
-from repro.judge.power import SIDES, SIGN
-from repro.judge.sweep import gathered, sweep_of
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.noise import Design
+from repro.verdicts.optimum import cubic
+from repro.verdicts.power import SIDES, SIGN
+from repro.verdicts.run_sweeps import gathered, sweep_of
 from studies.transfer.decoder_muon_rules import RULES
 
 PAPER = "suite; the rule is that of karpathy/nanochat at 92d63d4, nanochat/gpt.py, line 433"
@@ -145,7 +145,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing, typeset
+    from repro.verdicts import drawing, typeset
 
     narrow, wide = sweeps(data)
     widths = sorted({width for _, width in wide})

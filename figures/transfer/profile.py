@@ -6,8 +6,8 @@ import numpy as np
 
 from figures.transfer import _losses
 from figures.transfer._losses import ORDER, WORKLOADS, Losses, reduce
-from repro.judge.claims import CONTROL, Claim, Measurement, reported, trained_scales
-from repro.judge.figure import Figure
+from repro.verdicts.claims import CONTROL, Claim, Measurement, reported, trained_scales
+from repro.verdicts.figure import Figure
 from widthwise.checks.regret import Comparison
 
 LITTLE = 10  # % of the width's gain
@@ -127,7 +127,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     workloads, _ = told(data)
     shares, drawn = lost(workloads), redrawn(workloads)
@@ -147,7 +147,7 @@ def draw(data, scale):
 def draw_profile(place, shares: Shares) -> None:
     """Share of workloads against what is lost at most. Its intervals would lie over each other:
     `draw_scores` has them at LITTLE."""
-    from repro.judge.drawing import COLORS, legend_above
+    from repro.verdicts.drawing import COLORS, legend_above
 
     within = np.linspace(0, 150, 301)
     for aside, (color, name) in enumerate(zip(COLORS, ORDER, strict=False)):
@@ -165,7 +165,7 @@ def draw_profile(place, shares: Shares) -> None:
 
 def draw_scores(place, shares: Shares, drawn: list[Shares], scores: Callable) -> None:
     """A point a parametrization. scores: `Shares` -> parametrization -> number."""
-    from repro.judge.drawing import COLORS, bars
+    from repro.verdicts.drawing import COLORS, bars
 
     found = scores(shares)
     several = [scores(each) for each in drawn]

@@ -9,14 +9,14 @@ import numpy as np
 
 from figures.transfer import _board, _losses, sgd
 from figures.transfer._losses import WORKLOADS, Losses, reduce
-from repro.judge import references
-from repro.judge.claims import CONTROL, Claim, Measurement, exact, reported, trained_scales
-from repro.judge.figure import Aside, Asides, Bar, Figure
-from repro.judge.intervals import joined
-from repro.judge.matrix import Board, Entry
-from repro.judge.score import Estimate, Interval, Score
-from repro.judge.typeset import Table
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
+from repro.transfer_bench import references
+from repro.transfer_bench.matrix import Board, BoardRow
+from repro.transfer_bench.score import Estimate, Interval, Score
+from repro.verdicts.claims import CONTROL, Claim, Measurement, exact, reported, trained_scales
+from repro.verdicts.figure import Aside, Asides, Bar, Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.typeset import Table
 from widthwise.parametrization import shipped
 
 VERSION, NAMES, entries = _board.VERSION, _losses.ORDER, _board.entries
@@ -49,7 +49,7 @@ def measure(data, scale):
     return {"scores.median-lost": measured}
 
 
-def percent(entry: Entry) -> str:
+def percent(entry: BoardRow) -> str:
     """`41 %`; `undefined`."""
     value = entry.median.value
     return f"{value:.0f} %" if np.isfinite(value) else "undefined"
@@ -84,7 +84,7 @@ def table(data, scale):
     return Table(columns, rows, note)
 
 
-def lines(data, scale) -> Iterator[tuple[str, Losses, str, Entry]]:
+def lines(data, scale) -> Iterator[tuple[str, Losses, str, BoardRow]]:
     """(workload, its losses, parametrization, row of the board) of every line of the table."""
     found = {row.name: row for row in _board.entries(data, scale)}
     for workload, losses in _losses.by_workload(data, ALL).items():
@@ -103,7 +103,7 @@ def of_references(data, scale) -> list[str]:
     return found or ["none at this scale"]
 
 
-def scores(workload: str, losses: Losses, name: str, row: Entry) -> list[str]:
+def scores(workload: str, losses: Losses, name: str, row: BoardRow) -> list[str]:
     """A line of the table. Where a row's runs are the workload's reference its penalty is 0 by
     that."""
     slope = _losses.slope_measurement(losses, name)
@@ -155,7 +155,7 @@ def asides(data, scale):
     return Asides(rows, "lost", before="slope", unit="% of the gain", ends=(-25, 200))
 
 
-def aside(workload: str, name: str, row: Entry) -> Aside:
+def aside(workload: str, name: str, row: BoardRow) -> Aside:
     """A bar of what is lost; of the suite's rows the curves and runs it is read off, and the files
     that made them."""
     shown = bar(row.scores[_board.of_study(workload)[0]])
@@ -163,7 +163,7 @@ def aside(workload: str, name: str, row: Entry) -> Aside:
     return Aside(shown, links(workload, name), files(workload, name)) if own else Aside(shown)
 
 
-def aside_of(row: Entry, column: str) -> Aside:
+def aside_of(row: BoardRow, column: str) -> Aside:
     """What a cell of the board leads to: bowls, runs and files; of an entry that was sent in, its
     file, which has all three."""
     if row.source:

@@ -3,7 +3,7 @@ AdamW."""
 
 from figures.transfer import _drawing, _losses, shift
 from figures.transfer._losses import reduce
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     CONTROL,
     TOLERANCE,
     TRAINING,
@@ -13,8 +13,8 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.power import Laws
+from repro.verdicts.figure import Figure
+from repro.verdicts.power import Laws
 
 WORKLOADS = {"mlp_sgd": "MLP", "resnet_sgd": "ResNet-18"}
 STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))

@@ -6,10 +6,10 @@ import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce
-from repro.judge.claims import TOLERANCE, TRAINING, Claim, trained_scales, within
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import Laws
+from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, trained_scales, within
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import Laws
 
 SOURCES = {
     "SP": "Yang et al. (arXiv 2203.03466), Figure 1; Everett et al. (arXiv 2407.05872), Table 1",

@@ -26,7 +26,8 @@ from figures.upscaling._runs import (
     shown,
     stage_rows,
 )
-from repro.judge.claims import (
+from repro.core.study import OVERNIGHT
+from repro.verdicts.claims import (
     CONTROL,
     STATED,
     TOLERANCE,
@@ -41,11 +42,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     OURS as SUITE,
 )
-from repro.judge.intervals import joined, spanning
-from repro.suite.study import OVERNIGHT
+from repro.verdicts.intervals import joined, spanning
 
 LONG = "upscaled-wins-long"
 WITH_TUNING = 1.4  # times cheaper, GPT-2 (F.4)

@@ -14,8 +14,8 @@ from figures.upscaling._runs import (
     printed_share,
     stage_rows,
 )
-from repro.judge.figure import View
 from repro.statistics import t_interval
+from repro.verdicts.figure import View
 
 WIDE = {
     "base": "base",
@@ -128,7 +128,7 @@ def leave_out_start(panel, means):
 
 def draw_ends(panel, stages, setting):
     """Final training loss of every stage, a row each, with its line, rate, and what diverged."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     across = panel.get_yaxis_transform()
     small = {"transform": across, "fontsize": 8}
@@ -160,7 +160,7 @@ def mark_early(panel, stages, setting, share):
 
     share: Measurement of how many of all steps that is.
     """
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     end = ends(stages, "scratch")["train_loss"].mean()
     steps = stages["upscaled"]["step"].max()
@@ -181,7 +181,7 @@ def mark_early(panel, stages, setting, share):
 
 def draw_curves(data, setting, scale, share=None):
     """Training loss, where it ends, validation loss and accuracy. share: as in `mark_early`."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     stages = by_stage(data, scale)
     figure, axes = drawing.panels(2, 2, width=4.8, height=3.2)
@@ -197,7 +197,7 @@ def draw_curves(data, setting, scale, share=None):
 
 def draw_sweep(data, setting, scale):
     """Sweep 2 as heatmaps, one a noise convention, and curves at the best rate."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     stages = by_stage(data, scale)
     conventions = {"tune_upscaled": "Algorithm 2's noise", "tune_upscaled_code": "the code's noise"}
@@ -279,7 +279,7 @@ def draw_heatmap(panel, table, steps, rows, setting):
 def mark_selected(panel, table, setting, title, selected):
     """Title and legend of a heatmap, and where the paper's selection lies, if it is in this
     convention of noise; one off the grid is in the legend alone."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     if selected:
         _, lr, noise = setting.selected
@@ -305,7 +305,7 @@ def where(value, grid):
 def draw_levels(panel, rows, last, setting, title):
     """Training curves at the best learning rate, one a noise level: that of the best thick, that
     without noise dashed. last: the sweep's `ends`."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     chosen = best(last, ["lr", LEVEL], setting.metric_of("tune_upscaled"))
     at_best = rows[rows["lr"] == chosen["lr"]]
@@ -335,7 +335,7 @@ def draw_levels(panel, rows, last, setting, title):
 
 def draw_judged(panel, stages, rows):
     """The three noise levels that are judged, over seeds."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     levels = sorted(rows[LEVEL].unique())
     chosen = best(rows, ["lr", LEVEL], "train_loss")[LEVEL]
@@ -349,7 +349,7 @@ def draw_judged(panel, stages, rows):
 
 def draw_ends_by_level(panel, rows, setting, title):
     """Final loss against the noise level, each at its own best rate: what is judged."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     lowest = rows.groupby(LEVEL)[setting.metric_of("tune_upscaled")].min()
     found = lowest.where(np.isfinite(lowest)).to_numpy()

@@ -19,10 +19,10 @@ from figures.upscaling._runs import (
     shared,
     window,
 )
-from repro.judge import sweep
-from repro.judge.claims import CONTROL, OURS, Claim, above, below, over_seeds, trained_scales
-from repro.judge.intervals import joined
-from repro.suite.study import in_window
+from repro.core.study import in_window
+from repro.verdicts import run_sweeps
+from repro.verdicts.claims import CONTROL, OURS, Claim, above, below, over_seeds, trained_scales
+from repro.verdicts.intervals import joined
 
 WHY = "the paper's sign, with both sides tuned"
 # Name -> what is equal.
@@ -88,7 +88,7 @@ def measure(figure, stages, setting, scale):
     found = {}
     for claim, (name, metric) in names(figure, setting).items():
         step = at(stages, name, share)
-        read = sweep.at_end(long[long["step"] <= step], stages.window, METRICS)
+        read = run_sweeps.at_end(long[long["step"] <= step], stages.window, METRICS)
         up, scratch = (rows.set_index("seed")[metric] for rows in (ours, read))
 
         words = (

@@ -10,8 +10,8 @@ from figures.upscaling import _fair
 from figures.upscaling._claims import LONG, MIRRORS
 from figures.upscaling._fair import window_mean
 from figures.upscaling._runs import LEVEL, window
-from repro.judge.noise import Design
-from repro.judge.power import SIDES, SIGN
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES, SIGN
 
 VALUES = ["train_loss", "valid_loss", "valid_accuracy"]
 TARGET = ("noise-at-target", "initial-jump", "jump-above-base", "jump-gone")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from repro.judge.power import AS_CLAIMED
 from repro.statistics import jackknife
+from repro.verdicts.power import AS_CLAIMED
 
 POWERS = {AS_CLAIMED: -0.5, "n^-1/4": -0.25, "n^-1": -1.0}  # of distances that vanish
 

@@ -8,12 +8,12 @@ from functools import cache
 
 import numpy as np
 
-from repro.judge import sweep
-from repro.judge.intervals import joined
-from repro.judge.optimum import search_optimum
-from repro.judge.printed import numbers
-from repro.suite import registry
+from repro.core import discovery
 from repro.tasks import TASKS
+from repro.verdicts import run_sweeps
+from repro.verdicts.intervals import joined
+from repro.verdicts.optimum import search_optimum
+from repro.verdicts.printed import numbers
 from studies.upscaling import _mlp, gpt2, resnet
 from studies.upscaling._protocol import STEPS
 
@@ -131,7 +131,7 @@ SETTINGS = {
 
 def reduce(runs):
     """Every stage's records in one table; a search's rounds belong to their stage."""
-    table = sweep.gathered(runs, lambda name: {"study": name.module, "stage": name.stage})
+    table = run_sweeps.gathered(runs, lambda name: {"study": name.module, "stage": name.stage})
     return table.reindex(columns=COLUMNS)
 
 
@@ -157,13 +157,13 @@ def by_stage(data, scale):
 @cache
 def window(study, scale):
     """Over how many of its last steps a study's final losses are means; 0: its last evaluation."""
-    return registry.study(f"{study}/tune").at(scale).window
+    return discovery.study(f"{study}/tune").at(scale).window
 
 
 def ends(stages, name):
     """What every run of a stage ends at, one row a run: means over the window."""
     if name not in stages.ended:
-        stages.ended[name] = sweep.at_end(stage_rows(stages, name), stages.window, METRICS)
+        stages.ended[name] = run_sweeps.at_end(stage_rows(stages, name), stages.window, METRICS)
     return stages.ended[name]
 
 
@@ -189,7 +189,7 @@ def best(rows, axes, metric, how="final"):
     if how == "minimum":
         losses = {point: float(runs[metric].min()) for point, runs in rows.groupby(axes)}
     else:
-        losses = sweep.Grid(axes, metric).losses(rows)
+        losses = run_sweeps.Grid(axes, metric).losses(rows)
     return dict(zip(axes, search_optimum(losses).point, strict=True))
 
 
@@ -208,9 +208,9 @@ def edges(stages, setting, *sweeps):
         crosswise = name == TARGET and len(setting.target) > 1
         axes = list(setting.target) if name == TARGET else axes
         rows, metric = ends(stages, name), setting.metric_of(name)
-        grid = sweep.Grid(axes, metric, STEPS if crosswise else None)
+        grid = run_sweeps.Grid(axes, metric, STEPS if crosswise else None)
         problems[words] = grid.edge(rows)
-    return sweep.by_name(problems)
+    return run_sweeps.by_name(problems)
 
 
 def diverged(stages, *names):
@@ -272,7 +272,7 @@ def flops_ratio(study, scale, stage="base"):
     """Training operations of a run of a stage over those of the wide one."""
 
     def flops(name):
-        declared = registry.study(f"{study}/{name}")
+        declared = discovery.study(f"{study}/{name}")
         return TASKS[declared.task].cost(declared.settings(scale)).flops
 
     return flops(stage) / flops("scratch")

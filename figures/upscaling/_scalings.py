@@ -6,8 +6,8 @@ that of the input layer and the hidden bias is of the outputs, that of the reado
 
 import numpy as np
 
-from repro.judge.claims import exact, over_means
-from repro.judge.typeset import Table
+from repro.verdicts.claims import exact, over_means
+from repro.verdicts.typeset import Table
 
 # Why a bound of 0.05 on the error of a power.
 DRAWN = "a variance is estimated from drawn weights; printed powers are whole or halves"

@@ -16,7 +16,7 @@ from figures.upscaling._runs import (
     ratio,
     shared,
 )
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     STATED,
     TRAINING,
     Claim,

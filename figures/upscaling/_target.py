@@ -20,7 +20,7 @@ from figures.upscaling._runs import (
     share,
     shared,
 )
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     CONTROL,
     STATED,
     TRAINING,
@@ -32,8 +32,8 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.intervals import joined
-from repro.judge.sweep import at_end
+from repro.verdicts.intervals import joined
+from repro.verdicts.run_sweeps import at_end
 
 
 def claims(figure, where, setting):

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from repro.judge.claims import exact, over_arms, over_seeds
-from repro.judge.intervals import in_words, joined, of_estimators
-from repro.judge.optimum import cubic
-from repro.judge.sweep import by_name, last_step, sweep_of
 from repro.statistics import slope
+from repro.verdicts.claims import exact, over_arms, over_seeds
+from repro.verdicts.intervals import in_words, joined, of_estimators
+from repro.verdicts.optimum import cubic
+from repro.verdicts.run_sweeps import by_name, last_step, sweep_of
 from widthwise.checks.sweep import SAME_PLACE, Sweeps, parabola_optimum
 
 LEVEL, WIDTH = "start.level", "model.width"

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     CONTROL,
     OURS,
     THEORY,
@@ -15,8 +15,8 @@ from repro.judge.claims import (
     at_most,
     exact,
 )
-from repro.judge.figure import Figure
-from repro.judge.power import AS_CLAIMED, Laws
+from repro.verdicts.figure import Figure
+from repro.verdicts.power import AS_CLAIMED, Laws
 
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
 FREE, CLIPPING = "upscaling/architectures", "upscaling/clipping"
@@ -165,7 +165,7 @@ def over_factors(rows):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(4, 2, width=3.7, height=3.1)
     colors = dict(zip(data["optimizer"].unique(), OPTIMIZERS, strict=False))

@@ -2,7 +2,7 @@
 
 from figures.upscaling import _drawing, _runs, fig3
 from figures.upscaling._transfer import WIDTH
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     CONTROL,
     THEORY,
     TOLERANCE,
@@ -12,9 +12,9 @@ from repro.judge.claims import (
     over_seeds,
     reported,
 )
-from repro.judge.figure import Figure, View
-from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, Laws
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.noise import Design
+from repro.verdicts.power import AS_CLAIMED, Laws
 
 MLP, TRANSFER = "upscaling/mlp_adamw", "upscaling/mlp_adamw_transfer/by_lr"
 STAGES = {
@@ -75,7 +75,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(2, width=4.8)
     path, curves = axes[0]

@@ -3,7 +3,7 @@
 from figures.upscaling import _claims, _drawing, _laws
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.judge.figure import Figure
+from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["gpt2"]
 CLAIMS = _claims.curve_claims("fig10", "Figure 10; F.3", SETTING)

@@ -3,7 +3,7 @@
 from figures.upscaling import _drawing, _laws, _sweep
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.judge.figure import Figure
+from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["gpt2"]
 CLAIMS = _sweep.claims("fig11", "Figure 11; F.3")

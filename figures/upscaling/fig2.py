@@ -3,7 +3,7 @@
 from figures.upscaling import _claims, _drawing, _laws
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, by_stage, reduce
-from repro.judge.figure import Figure
+from repro.verdicts.figure import Figure
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
 CLAIMS = tuple(
@@ -21,7 +21,7 @@ def measure(data, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(len(SHOWN), 3, width=4.2, height=3.1)
     measured = measure(data, scale)

@@ -14,7 +14,10 @@ from figures.upscaling._transfer import (
     slope_of,
     sweeps,
 )
-from repro.judge.claims import (
+from repro.core import discovery
+from repro.core.study import OVERNIGHT
+from repro.statistics import t_interval
+from repro.verdicts.claims import (
     TOLERANCE,
     TRAINING,
     Claim,
@@ -23,13 +26,10 @@ from repro.judge.claims import (
     trained_scales,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, SIDES, SIGN, Laws
-from repro.judge.sweep import gathered
-from repro.statistics import t_interval
-from repro.suite import registry
-from repro.suite.study import OVERNIGHT
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import AS_CLAIMED, SIDES, SIGN, Laws
+from repro.verdicts.run_sweeps import gathered
 
 # Name in ids -> in words, study, how its stages end.
 MODELS = {
@@ -207,7 +207,7 @@ def set_profile(design, rows, side):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     shown = [key for key in MODELS if len(rows_of(data, key, "lr"))]
     figure, axes = drawing.panels(len(shown), len(SWEEPS))
@@ -219,7 +219,7 @@ def draw(data, scale):
                 continue
             rows = rows_of(data, key, sweep)
             panel.set_ylabel("final training loss (nats)")
-            declared = registry.study(f"{study}/{stage}{end}").scales[scale].spec
+            declared = discovery.study(f"{study}/{stage}{end}").scales[scale].spec
             fixed = {"by_lr": ("noise", LEVEL), "by_noise": ("learning rate", "lr")}[stage]
             # Without an interval: the one that is judged is calibrated, and stands in the caption.
             slope = slope_of(rows, axis).value
@@ -233,7 +233,7 @@ def draw(data, scale):
 
 def width_colors(rows):
     """Target width -> its colour."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     return drawing.ramp(rows[WIDTH])
 
@@ -241,7 +241,7 @@ def width_colors(rows):
 def mark_optima(panel, rows, axis, colors, rival):
     """The best value with its interval at each width of `colors`, and where a rival law would have
     it."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     limits, first, marks = panel.get_xlim(), None, {"*": "best, 95 %"}
     for width, color in colors.items():
@@ -276,7 +276,7 @@ def draw_panel(panel, rows, axis, colors, grid=None):
 
     grid: all values that the panel will show, where they are more than those of the rows.
     """
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     grid = sorted(rows[axis].unique()) if grid is None else grid
     places = {value: 2.0**place for value, place in log2_places(grid).items()}

@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.upscaling import _claims, _drawing, _laws, _runs
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     STATED,
     TRAINING,
     Claim,
@@ -15,9 +15,9 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import joined
-from repro.judge.power import SIDES, SIGN
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import joined
+from repro.verdicts.power import SIDES, SIGN
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
 CLAIMS = (

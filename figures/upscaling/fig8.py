@@ -4,10 +4,10 @@ import numpy as np
 
 from figures.upscaling import _claims, _drawing, _laws, _runs
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.judge.claims import TRAINING, Claim, below, over_seeds, trained_scales
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined
-from repro.judge.power import SIDES, SIGN
+from repro.verdicts.claims import TRAINING, Claim, below, over_seeds, trained_scales
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined
+from repro.verdicts.power import SIDES, SIGN
 
 SETTING = SETTINGS["resnet"]
 CLAIMS = (

@@ -5,7 +5,10 @@ import math
 import numpy as np
 
 from figures.upscaling._powers import POWERS, draw_laws, draw_points, draw_power, finish_power
-from repro.judge.claims import (
+from repro.core import discovery
+from repro.statistics import slope
+from repro.theory import upscaling_limit
+from repro.verdicts.claims import (
     THEORY,
     TOLERANCE,
     Claim,
@@ -15,13 +18,10 @@ from repro.judge.claims import (
     over_batches,
     within,
 )
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import farthest
-from repro.judge.noise import Design
-from repro.judge.power import AS_CLAIMED, Laws
-from repro.statistics import slope
-from repro.suite import registry
-from repro.theory import upscaling_limit
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import farthest
+from repro.verdicts.noise import Design
+from repro.verdicts.power import AS_CLAIMED, Laws
 
 GRID = "upscaling/deep_linear_widths"
 ALONE = "upscaling/deep_linear_zero_noise"
@@ -240,7 +240,7 @@ def at_power(power, design):
 
 def limit_by(law, layers, noise, scale):
     """The limits of y_t, as they are or with a part of the equations left out."""
-    study = registry.study(GRID)
+    study = discovery.study(GRID)
     own = [network for network in study.grid["network"] if network["layers"] == layers]
     settings = study.settings(scale) | dict(zip(NOISES, own, strict=True))[noise]
     if law == UNALTERED:
@@ -257,7 +257,7 @@ def limit_by(law, layers, noise, scale):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     grid = data[data["study"] == "grid"]
     figure, axes = drawing.panels(2, 3, width=4.8, height=3.2)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from figures.upscaling import _drawing, _fair, _laws, _runs, _target
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import LEVEL, SETTINGS, reduce
-from repro.judge.figure import Figure
+from repro.verdicts.figure import Figure
 
 SETTING = replace(SETTINGS["resnet"], study="upscaling/resnet_at_target", target=("lr",))
 NAME = "resnet_target"

@@ -1,8 +1,8 @@
 """Table 1: what widening multiplies weights and hyperparameters by, read off built layers."""
 
 from figures.upscaling import _scalings
-from repro.judge.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
-from repro.judge.figure import Figure
+from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.verdicts.figure import Figure
 
 CLAIMS = (
     Claim(

@@ -1,6 +1,6 @@
 """Table 4 and Appendix F.4: what the runs of the paper cost, printed beside computed."""
 
-from repro.judge.claims import (
+from repro.verdicts.claims import (
     ARITHMETIC,
     CONTROL,
     TOLERANCE,
@@ -11,8 +11,8 @@ from repro.judge.claims import (
     reported,
     within,
 )
-from repro.judge.figure import Figure
-from repro.judge.typeset import Table
+from repro.verdicts.figure import Figure
+from repro.verdicts.typeset import Table
 
 STUDY = "upscaling/costs"
 SPEEDUPS = {"mlp": 23.6, "resnet": 16.0, "gpt2": 48.2}

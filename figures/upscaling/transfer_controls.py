@@ -7,7 +7,8 @@ import numpy as np
 from figures.upscaling import fig3
 from figures.upscaling._transfer import LEVEL, WIDTH, log2_places, sweeps
 from figures.upscaling.fig3 import reduce
-from repro.judge.claims import (
+from repro.statistics import t_interval
+from repro.verdicts.claims import (
     CONTROL,
     OURS,
     Claim,
@@ -16,11 +17,10 @@ from repro.judge.claims import (
     reported,
     trained_scales,
 )
-from repro.judge.figure import Figure
-from repro.judge.intervals import joined, no_finer_than
-from repro.judge.noise import Design
-from repro.judge.power import SIDES, SIGN
-from repro.statistics import t_interval
+from repro.verdicts.figure import Figure
+from repro.verdicts.intervals import joined, no_finer_than
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES, SIGN
 from widthwise.checks.sweep import Sweep
 
 MODELS = {"mlp-sgd": "MLP with SGD", "mlp": "MLP with AdamW"}
@@ -156,7 +156,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(4, len(SWEEPS), width=3.6)
     for panels, sweep in zip(axes, SWEEPS, strict=True):
@@ -191,7 +191,7 @@ def mark_best(panel, curves, grid, colors, **size):
 def draw_control(panel, curves, grid, colors):
     """The control's curves, dashed, down to their lowest, but at zero noise, where they are the
     same; what is far above the paper's curves is cut off."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     low, high = panel.get_ylim()
     low = min(low, *(0.98 * float(curve.mean().min()) for curve in curves.values()))
@@ -208,7 +208,7 @@ def draw_control(panel, curves, grid, colors):
 
 def draw_regret(panel, data, sweep):
     """What the narrowest's best value costs at every target, with intervals over seeds."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     for place, key in enumerate(MODELS):
         for curves, style in zip(arms(data, sweep, key), ("-", "--"), strict=True):
@@ -228,7 +228,7 @@ def draw_regret(panel, data, sweep):
 def draw_judged(panel, measured, sweep):
     """The loss that transfers to the widest width, over the control's: below 1 if it transfers
     better."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     found = [measured[f"transfer_controls.{sweep}-{key}"] for key in MODELS]
     places = range(len(MODELS))

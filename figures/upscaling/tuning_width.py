@@ -3,13 +3,21 @@ AdamW."""
 
 from figures.upscaling import _runs
 from figures.upscaling._runs import LEVEL, SETTINGS
-from repro.judge.claims import STATED, TRAINING, Claim, above, over_seeds, reported, trained_scales
-from repro.judge.figure import Figure, View
-from repro.judge.intervals import joined
-from repro.judge.noise import Design
-from repro.judge.power import SIDES, SIGN
+from repro.core import discovery
 from repro.statistics import t_interval
-from repro.suite import registry
+from repro.verdicts.claims import (
+    STATED,
+    TRAINING,
+    Claim,
+    above,
+    over_seeds,
+    reported,
+    trained_scales,
+)
+from repro.verdicts.figure import Figure, View
+from repro.verdicts.intervals import joined
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES, SIGN
 
 SETTING = SETTINGS["mlp"]
 OTHERS = tuple(f"upscaling/mlp_adamw_tuned_{place}" for place in ("second", "third", "fourth"))
@@ -47,7 +55,7 @@ LAWS = {"tuning_width.shrinks": SIGN}
 
 def width(study, scale):
     """Width of a study's small model at a scale."""
-    return registry.study(f"{study}/tune").settings(scale)["model"]["width"]
+    return discovery.study(f"{study}/tune").settings(scale)["model"]["width"]
 
 
 def by_study(data, scale):
@@ -104,7 +112,7 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(2, width=4.8)
     curves, last = axes[0]

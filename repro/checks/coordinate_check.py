@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from repro.checks.tiny import tiny_run
+from repro.core.spec import override
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training.loop import Training
 from widthwise.checks.coordinates import CoordinateCheck, over_widths, train_and_measure

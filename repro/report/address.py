@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from urllib.parse import urlencode
 
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 FORM = "verdict.yml"  # of .github/ISSUE_TEMPLATE
 # Names of [project.urls] that lead to the site itself, and to the repository; the first counts.

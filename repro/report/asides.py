@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
-from repro.judge.claims import number
-from repro.judge.figure import Asides, Bar, figure_named
-from repro.judge.judging import called
-from repro.judge.typeset import Table
+from repro.verdicts.claims import number
+from repro.verdicts.figure import Asides, Bar, figure_named
+from repro.verdicts.judging import called
+from repro.verdicts.typeset import Table
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from repro.judge import leaders, references
-from repro.judge.figure import Aside
-from repro.judge.matrix import FEWEST, Board, Entry
-from repro.judge.score import Estimate, Interval
+from repro.core import catalog
 from repro.report.model import FigureView, Site
-from repro.suite import catalog
+from repro.transfer_bench import leaders, references
+from repro.transfer_bench.matrix import FEWEST, Board, BoardRow
+from repro.transfer_bench.score import Estimate, Interval
+from repro.verdicts.figure import Aside
 
 NAME = "board.html"
 
@@ -141,7 +141,7 @@ def held_against(board: Board, column: str) -> tuple[str, str]:
     return found.of, f"{found.gain:.3f} \N{PLUS-MINUS SIGN} {found.error:.3f} nats"
 
 
-def row_of(figure: FigureView, board: Board, row: Entry, linked: Callable) -> Row:
+def row_of(figure: FigureView, board: Board, row: BoardRow, linked: Callable) -> Row:
     """A row with its cells."""
     module = catalog.figure_module(leaders.FIGURE)
     cells: list[Cell | None] = []

@@ -9,13 +9,13 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import write_bytes
-from repro.judge.known import origin
+from repro.lineage.checkout import ROOT
+from repro.products.known import origin
 from repro.report import pages, text
 from repro.report.model import Site, site
-from repro.suite.checkout import ROOT
-from repro.suite.suite import Suite
 
 LISTED = "files.txt"  # of all files that a site has: what may be replaced by the next one
 # Of what Sphinx says: where, and what is wrong there.

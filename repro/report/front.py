@@ -6,15 +6,15 @@ A negative result is a result: claims that are not reproduced stand first everyw
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from repro.judge import badge as badges
-from repro.judge.board import decided_by
-from repro.judge.claims import KINDS
-from repro.judge.confirmed import VERDICTS_FIRST
+from repro.core import discovery
+from repro.core.papers import is_a_paper
+from repro.core.study import SCALES
+from repro.products.preregistered_table import VERDICTS_FIRST
 from repro.report.model import ClaimView, FigureView, Site
 from repro.report.text import tally
-from repro.suite import registry
-from repro.suite.papers import is_a_paper
-from repro.suite.study import SCALES
+from repro.verdicts import badge as badges
+from repro.verdicts.claims import KINDS
+from repro.verdicts.judged_claims import decided_by
 
 SMOKE = SCALES[0]
 
@@ -90,7 +90,7 @@ def stated(site: Site) -> dict[str, Stated]:
 def findings(site: Site, claims: dict[str, Stated]) -> list[Finding]:
     """The questions whose figures the site shows, each with what decides it."""
     found = []
-    for paper in registry.papers().values():
+    for paper in discovery.papers().values():
         name = f"{paper.slug}/{paper.answer}"
         views = [figure for figure in site.figures if figure.name == name]
         if any(view.suite is site.suite for view in views):

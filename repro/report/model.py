@@ -5,27 +5,27 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import quote
 
+from repro.core import catalog, discovery
+from repro.core.papers import Paper
+from repro.core.study import SCALES
+from repro.core.suite import Suite
 from repro.errors import UserError
-from repro.judge import badge as badges
-from repro.judge import evidence, power
-from repro.judge.board import JudgedClaim, of_a_paper, outcome
-from repro.judge.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
-from repro.judge.claims_json import FiledClaim, filed
-from repro.judge.figure import Asides, figure_named
-from repro.judge.judging import table_of
-from repro.judge.known import Known, find
-from repro.judge.records import describe
-from repro.judge.typeset import Table
+from repro.lineage.checkout import ROOT
+from repro.products.claims_json import FiledClaim, filed
+from repro.products.known import Known, find
+from repro.products.records import describe
 from repro.report import asides, settings
 from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
 from repro.report.text import counted, sentence, tally
-from repro.suite import catalog, registry
-from repro.suite.checkout import ROOT
-from repro.suite.papers import Paper
-from repro.suite.study import SCALES
-from repro.suite.suite import Suite
+from repro.verdicts import badge as badges
+from repro.verdicts import evidence, power
+from repro.verdicts.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
+from repro.verdicts.figure import Asides, figure_named
+from repro.verdicts.judged_claims import JudgedClaim, of_a_paper, outcome
+from repro.verdicts.judging import table_of
+from repro.verdicts.typeset import Table
 
 
 @dataclass(frozen=True)
@@ -347,4 +347,4 @@ def paper(slug: str, figures: list[FigureView]) -> PaperView:
     """A paper, from its page in studies/ and who it says it is."""
     page = ROOT / "studies" / slug / "README.md"
     text = page.read_text("utf-8") if page.exists() else ""
-    return PaperView(slug, registry.papers().get(slug), text, figures)
+    return PaperView(slug, discovery.papers().get(slug), text, figures)

@@ -11,19 +11,21 @@ from urllib.parse import quote, unquote
 
 from markupsafe import Markup
 
+from repro.core import catalog
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
-from repro.judge import claims, claims_json
-from repro.judge.board import JudgedClaim, interval
-from repro.judge.figure import Aside
-from repro.judge.known import origin
-from repro.judge.picture import unclean
-from repro.judge.typeset import no_formula
+from repro.lineage import arithmetic, history
+from repro.lineage.checkout import ROOT
+from repro.lineage.provenance import code_versions, commit, listed, standing
+from repro.products import claims_json
+from repro.products.known import origin
+from repro.products.picture import unclean
 from repro.report import address, asides, board, front, text
 from repro.report.model import FigureView, PaperView, Site
-from repro.suite import arithmetic, catalog, history
-from repro.suite.checkout import ROOT
-from repro.suite.provenance import code_versions, commit, listed, standing
+from repro.verdicts import claims
+from repro.verdicts.figure import Aside
+from repro.verdicts.judged_claims import JudgedClaim, interval
+from repro.verdicts.typeset import no_formula
 
 RESULTS = "results"  # where the pages are in the site
 DOCS = f"docs/{RESULTS}"  # and among its sources

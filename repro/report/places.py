@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from repro.judge.records import RECORDS, read_record, recorded_at
-from repro.suite import catalog, config, registry
-from repro.suite.study import SCALES
-from repro.suite.suite import Suite
+from repro.core import catalog, config, discovery
+from repro.core.study import SCALES
+from repro.core.suite import Suite
+from repro.products.records import RECORDS, read_record, recorded_at
 
 FOLDER = Path("FOLDER")  # in the place of a folder that is not here
 
@@ -49,9 +49,9 @@ def of_place(scale: str, label: str) -> Suite | None:
         return None
     named = {name: kind for name, kind in kinds.items() if kind in config.SOURCES}
     folders = {name for name, kind in kinds.items() if config.FOLDER_LABEL.fullmatch(kind)}
-    if len(named) + len(folders) < len(kinds) or not {*kinds} <= {*registry.dataset_names()}:
+    if len(named) + len(folders) < len(kinds) or not {*kinds} <= {*discovery.dataset_names()}:
         return None
-    chosen = config.parse({"scale": scale, "data": data, **named}, registry.dataset_names())
+    chosen = config.parse({"scale": scale, "data": data, **named}, discovery.dataset_names())
     if not folders:
         return Suite(chosen)
     return of_folders(chosen, folders, label)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
-from repro.judge.figure import View
+from repro.verdicts.figure import View
 
 SEED = "seed"
 STEP = "step"

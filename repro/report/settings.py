@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from repro.judge.claims import number
-from repro.suite import config, registry
-from repro.suite.names import StageName
-from repro.suite.spec import settings
-from repro.suite.study import Best, Checkpoint, Study
-from repro.suite.suite import Suite
+from repro.core import config, discovery
+from repro.core.names import StageName
+from repro.core.spec import settings
+from repro.core.study import Best, Checkpoint, Study
+from repro.core.suite import Suite
+from repro.verdicts.claims import number
 
 PAPER = "paper"
 NONE = "-"
@@ -36,7 +36,7 @@ def side_by_side(suite: Suite, figure_name: str) -> list[Setting]:
     found: dict[tuple[str, str, str], list[str]] = {}
     having: dict[str, int] = {}
     for stage in stages:
-        study = registry.study(stage)
+        study = discovery.study(stage)
         here, paper = (resolved(study, scale) for scale in (suite.config.scale, PAPER))
         for key in dict.fromkeys([*paper, *here]):
             having[key] = having.get(key, 0) + 1
@@ -52,10 +52,10 @@ def side_by_side(suite: Suite, figure_name: str) -> list[Setting]:
 
 def data_settings(suite: Suite, figure_name: str) -> list[Setting]:
     """A figure's datasets, here and in the paper."""
-    real = Suite(config.parse({"scale": PAPER, "data": "real"}, registry.dataset_names()))
+    real = Suite(config.parse({"scale": PAPER, "data": "real"}, discovery.dataset_names()))
     pairs = {
         pair: None
-        for stage in registry.figure_stages(figure_name)
+        for stage in discovery.figure_stages(figure_name)
         for pair in zip(suite.stage_datasets(stage), real.stage_datasets(stage), strict=True)
     }
 
@@ -65,8 +65,8 @@ def data_settings(suite: Suite, figure_name: str) -> list[Setting]:
 def axes(figure_name: str) -> set[str]:
     """Dotted keys of everything that a figure's studies vary."""
     names: set[str] = set()
-    for stage in registry.figure_stages(figure_name):
-        study = registry.study(stage)
+    for stage in discovery.figure_stages(figure_name):
+        study = discovery.study(stage)
         for grid in (study.grid, *(scale.grid for scale in study.scales.values())):
             for axis, values in grid.items():
                 names |= {axis, *(key for v in values if isinstance(v, Mapping) for key in v)}

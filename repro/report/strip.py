@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from repro.judge.board import JudgedClaim
-from repro.judge.claims import Expectation
+from repro.verdicts.claims import Expectation
+from repro.verdicts.judged_claims import JudgedClaim
 
 MARGIN = 0.15  # of the span, on either side of what is drawn
 LOGARITHMIC = 100.0  # ratio of positive ends from which the axis is logarithmic

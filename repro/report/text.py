@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup, escape
 
-from repro.judge.board import JudgedClaim, interval, many_claims, of_a_paper
-from repro.judge.claims import (
+from repro.core.papers import is_a_paper
+from repro.verdicts.claims import (
     AGREES,
     DIFFERS,
     INCONCLUSIVE,
@@ -22,7 +22,7 @@ from repro.judge.claims import (
     UNCLEAR,
     VERDICTS,
 )
-from repro.suite.papers import is_a_paper
+from repro.verdicts.judged_claims import JudgedClaim, interval, many_claims, of_a_paper
 
 POWER = r"-?(?:\d+(?:\.\d+)?(?:/\d+)?|[a-z])"
 SYMBOLS = (

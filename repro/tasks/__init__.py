@@ -153,7 +153,7 @@ class Task:
 
         device: where `loaded` lies; "meta" gives shapes without values.
         """
-        # An entry's digest (`repro.suite.entry`) is what a run is known by, and trains nothing.
+        # An entry's digest (`repro.core.entry`) is what a run is known by, and trains nothing.
         settings = {key: value for key, value in spec.items() if key != "entry"}
         return import_module(self.module).build(**settings, loaded=loaded, device=device)
 

@@ -9,8 +9,8 @@ run is at its edge. Reduced: the grid contains the optima of trial runs with one
 both), the quarter of each that is judged, and an octave above.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import Best, Scale, Study
+from repro.core.seeds import of_arm
+from repro.core.study import Best, Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
 CHOSEN = "the grids contain the optima of trial runs, 2^-7 for both strategies"

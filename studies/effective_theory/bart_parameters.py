@@ -3,7 +3,7 @@
 strategies: one block of each stack at several widths, to measure powers of the width.
 """
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 from studies.effective_theory._bart import DEPTH, HEADS, PAPER, PAPER_STD, WIDTH
 
 FROM_DATA = {"vocab_size": 50_265, "padding": 1, "sequence_length": 512}

@@ -3,7 +3,7 @@
 Heads and tokens as in `encoder_kernels`; the recursions of so deep a network take 3 s.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.effective_theory._encoders import NETWORKS, SPEC
 
 DEEP = [{"model": network["model"] | {"depth": 24}} for network in NETWORKS]

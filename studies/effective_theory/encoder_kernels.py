@@ -3,7 +3,7 @@
 Each seed stands for a batch of independent initializations.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.effective_theory._encoders import FURTHER, NETWORKS, SEEDS, SPEC
 
 STUDY = Study(

@@ -3,7 +3,7 @@
 As `encoder_tangent_kernels`, of which this is another scale of the head; smaller widths will do.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.effective_theory._encoders import NETWORKS, SPEC
 
 SEEDS = list(range(300, 308))

@@ -3,7 +3,7 @@
 At one width the kernels of all blocks are measured; at other widths only that of the output.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.effective_theory._encoders import FURTHER, NETWORKS, SEEDS, SPEC
 
 

@@ -5,7 +5,7 @@ Paper scale: lr 7e-4 and weight decay 0.01; for neural-tangent times n^3/2 and n
 reduced BART's standard sweep selected (2^-7), as 7e-4 is 0.7 times 1e-3.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
 
 RATE = {"smoke": 0.7 * 2.0**-7, "reduced": 0.7 * 2.0**-7, "workstation": 7e-4, "paper": 7e-4}

@@ -22,9 +22,9 @@ noise grows with the width, over 32 and 128.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from repro.suite.seeds import of_arm
-from repro.suite.spec import override
-from repro.suite.study import Scale, Study
+from repro.core.seeds import of_arm
+from repro.core.spec import override
+from repro.core.study import Scale, Study
 from studies.effective_theory import _bart, vit
 from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 

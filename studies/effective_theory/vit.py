@@ -43,9 +43,9 @@ that length, and starts at weight decay 0 and where decay alone would shrink a w
 
 from collections.abc import Callable, Mapping
 
-from repro.suite.seeds import of_arm
-from repro.suite.spec import override
-from repro.suite.study import Best, Scale, Study
+from repro.core.seeds import of_arm
+from repro.core.spec import override
+from repro.core.study import Best, Scale, Study
 from studies.effective_theory._strategies import (
     COMPARED,
     STANDARD,

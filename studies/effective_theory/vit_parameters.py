@@ -1,6 +1,6 @@
 """ViT-B/16's parameters, counted, and one block of it under each strategy of Table II.1.E."""
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 from studies.effective_theory._strategies import STRATEGIES
 from studies.effective_theory._vit import MODEL
 

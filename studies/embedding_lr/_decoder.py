@@ -19,7 +19,7 @@ training lowers the optimum. 140 steps were set only for time.
 
 from dataclasses import replace
 
-from repro.suite.study import Scale, octaves
+from repro.core.study import Scale, octaves
 
 ADAM = {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}
 LVP_INIT = {"embedding": "LVP", "output": "LVP"}  # d^-1/2; the matrices' is the same in muP

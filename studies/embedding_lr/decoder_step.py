@@ -12,9 +12,9 @@ its own arm; all else is drawn, with three seeds. The small vocabulary, whose ex
 at 0.35 where 0 is claimed, has more seeds at the large widths.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.spec import override
-from repro.suite.study import Scale, Study
+from repro.core.seeds import of_arm
+from repro.core.spec import override
+from repro.core.study import Scale, Study
 from studies.embedding_lr._decoder import PAPER, SEEDS
 
 TRAINED_ONLY = ("steps", "evaluations", "lr", "optimizer", "precision")

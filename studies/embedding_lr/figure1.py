@@ -7,9 +7,9 @@ Widths, octaves and numbers of seeds are `figure3`'s, for the same reasons, and 
 
 from dataclasses import replace
 
-from repro.suite.seeds import of_arm
-from repro.suite.spec import override
-from repro.suite.study import Scale, Study, octaves
+from repro.core.seeds import of_arm
+from repro.core.spec import override
+from repro.core.study import Scale, Study, octaves
 from studies.embedding_lr import width
 from studies.embedding_lr._decoder import (
     CHOSEN_AS_PRINTED,

@@ -9,8 +9,8 @@ at equal seeds. `tuning` has seeds of its own, on which that constant is chosen.
 
 from dataclasses import replace
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import Scale, Study, octaves
+from repro.core.seeds import of_arm
+from repro.core.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import CHOSEN_AS_PRINTED, SMOKE, size, without_runs
 from studies.embedding_lr.width_and_vocabulary import sweep
 

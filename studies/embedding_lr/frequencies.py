@@ -1,6 +1,6 @@
 """Figure 2: token frequencies of the training text at two vocabulary sizes."""
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 
 STUDY = Study(
     task="token_frequencies",

@@ -1,6 +1,6 @@
 """Table 3: the decoder's parameters as built, counted on the meta device."""
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 from studies.embedding_lr._llm import PAPER
 
 STUDY = Study(

@@ -1,6 +1,6 @@
 """Tables 1 and 2: init variances and learning rates, measured on built models of several widths."""
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 
 STUDY = Study(
     task="parametrization_exponents",

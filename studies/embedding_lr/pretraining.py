@@ -1,7 +1,7 @@
 """Figures 4a and 5: the decoder of Table 3 at the baseline's ratio and at sqrt(d), 1.75T tokens."""
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import Scale, Study
+from repro.core.seeds import of_arm
+from repro.core.study import Scale, Study
 from studies.embedding_lr._llm import (
     BASELINE,
     CHOSEN,

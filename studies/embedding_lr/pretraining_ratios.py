@@ -4,9 +4,9 @@ Reduced: ratios up to 128 sqrt(d), until they get worse, two seeds each. Of thes
 double, of which a claim is, have six more in `two_ratios`.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.spec import override
-from repro.suite.study import Scale, Study
+from repro.core.seeds import of_arm
+from repro.core.spec import override
+from repro.core.study import Scale, Study
 from studies.embedding_lr._llm import (
     BASELINE,
     CHOSEN,

@@ -1,6 +1,6 @@
 """Theorem 1 measured: one SignSGD step for several (d, m) and token frequencies i^-a."""
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 
 SIZES = [
     (64, 256),

@@ -3,7 +3,7 @@
 Z, E and W are independent; sigma_E = sigma_W = d^-1/2.
 """
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 
 SIZES = [(64, 64), (64, 512), (256, 256), (256, 2048), (1024, 1024)]
 

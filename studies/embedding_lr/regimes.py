@@ -4,7 +4,7 @@ m = 16: the width is far above 1.6 m, which is muP's regime. m = 8d: Figure 3's 
 regime. m = 32768: the vocabulary of the paper's Figure 1, fixed but far larger than any width.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 
 WIDTHS = [256, 512, 1024, 2048, 4096]
 SIZES = [(d, m) for m in (16, 32_768) for d in WIDTHS] + [(d, 8 * d) for d in WIDTHS[:-1]]

@@ -5,7 +5,7 @@ They share the runs of `pretraining_ratios` with the same seeds.
 
 from dataclasses import replace
 
-from repro.suite.study import Scale
+from repro.core.study import Scale
 from studies.embedding_lr._decoder import without_runs
 from studies.embedding_lr._llm import sqrt_d
 from studies.embedding_lr.pretraining_ratios import REDUCED, SEEDS

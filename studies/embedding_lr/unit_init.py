@@ -13,9 +13,9 @@ run at paper scale alone. At reduced scale the former asks at one width what it 
 run overnight: by the noise on record the tests of the former would not have had a power of 0.9.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.spec import override
-from repro.suite.study import Scale, Study, octaves
+from repro.core.seeds import of_arm
+from repro.core.spec import override
+from repro.core.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import (
     CHOSEN,
     PAPER,

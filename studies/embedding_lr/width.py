@@ -7,7 +7,7 @@ embedding.
 sigma_E: d^-1/2 (LVP) or 1 (SP); sigma_W: d^-1/2 (LVP) or 1/d (muP). eta_H, eta_W: lr/d.
 """
 
-from repro.suite.study import Scale, Study, octaves
+from repro.core.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import (
     CHOSEN,
     LVP_EMBEDDING,

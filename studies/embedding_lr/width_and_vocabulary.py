@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from repro.suite.seeds import of_arm
-from repro.suite.spec import override
-from repro.suite.study import Scale, Study, octaves
+from repro.core.seeds import of_arm
+from repro.core.spec import override
+from repro.core.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import (
     CHOSEN,
     OVERNIGHT_LR,

@@ -1,7 +1,7 @@
 """The best rate after four steps, under muP and SP over widths."""
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import Scale, Study
+from repro.core.seeds import of_arm
+from repro.core.study import Scale, Study
 from studies.rate_transfer._networks import SPEC
 
 ONE_JOB = ("parametrization", "width", "seed")

@@ -20,7 +20,7 @@ rates between which the narrow model cannot decide, and more seeds would hardly 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from repro.suite.study import OVERNIGHT, Best, Scale, Study, octaves
+from repro.core.study import OVERNIGHT, Best, Scale, Study, octaves
 
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
 MORE = f"{CHOSEN}; six seeds instead of three, new ones, because three had told too little"

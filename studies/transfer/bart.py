@@ -7,7 +7,7 @@ Paper scale: 256 blocks of 512 tokens, 10,000 steps = 1.3 billion tokens.
 On a workstation 32 blocks of 256 tokens for 1,000 steps, three widths: 2.4 hours.
 """
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.transfer._workload import CHOSEN, SIX, TIED, workload
 
 SMALL = {

@@ -13,8 +13,8 @@ with the model. GPT-2 was tried first, on seeds from 1900: 1,500 steps on two co
 best rate x decay x steps was about 1.5 at width 64, where decay hardly acts.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import Scale, Study, octaves
+from repro.core.seeds import of_arm
+from repro.core.study import Scale, Study, octaves
 from studies.upscaling._mlp import ADAMW, PAPER, REDUCED, drawn_biases
 
 DECAY = "optimizer.weight_decay"

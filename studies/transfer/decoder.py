@@ -4,7 +4,7 @@ Pre-LN, fixed positions of size 1; logits of attention times head_dim^-1/2, the 
 Paper scale: 256 sequences of 256 tokens, 10,000 steps = 655 million tokens.
 """
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.transfer._workload import LR, MORE, SHORT_TEXT, SIX, TEXT, WORKSTATION, workload
 
 SMALL = SHORT_TEXT | {"model.head_dim": 16, "precision": "float32"}

@@ -12,7 +12,7 @@ Paper scale: width 256, 256 sequences of 256 tokens, 10,000 steps, two blocks to
 On a workstation, as the other workloads and to 16 blocks, a run takes 5 to 33 s: 1.3 hours.
 """
 
-from repro.suite.study import Best, Scale, Study
+from repro.core.study import Best, Scale, Study
 from studies.transfer._workload import LR, ROUNDS, RUN, SHORT_TEXT, TEXT, WORKSTATION
 
 CHOSEN = "depths, steps and grids are a prototype's, whose losses were known"

@@ -10,7 +10,7 @@ seed (9001) found best for the narrow model, 2^-5 and 64; widths, steps and batc
 On a workstation, with three of the decoder's widths and a quarter of its steps, 0.5 hours.
 """
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.transfer._workload import ADAMW, SEEDS, TRIED, workload
 from studies.transfer.decoder import SCALES, SPEC, WIDTHS
 

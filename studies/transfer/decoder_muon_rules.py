@@ -15,8 +15,8 @@ of Muon takes a quarter of a second.
 
 from collections.abc import Sequence
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import Scale, Study, octaves
+from repro.core.seeds import of_arm
+from repro.core.study import Scale, Study, octaves
 from studies.transfer._workload import CHOSEN
 from studies.transfer.decoder import SCALES, SPEC, WIDTHS
 from studies.transfer.decoder_muon import MUON

@@ -7,9 +7,9 @@ a rate divided by the width, with the embedding's multiplied by it (Kalra & Bark
 
 from collections.abc import Mapping
 
+from repro.core.spec import lookup, override
+from repro.core.study import Scale, Study
 from repro.errors import UserError
-from repro.suite.spec import lookup, override
-from repro.suite.study import Scale, Study
 from studies.transfer import bart, decoder, gpt2, gru, mlp, vit
 from widthwise.parametrization import table, tied_multiplier
 

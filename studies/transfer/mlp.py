@@ -4,7 +4,7 @@ So full alignment would be muP here, but for Adam's eps, and LVP u-muP but for t
 Paper scale: Forest Cover Type once through, 464,809 rows // 256 = 1,815 steps.
 """
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.transfer._workload import ADAMW, MORE, SIX, workload
 
 SPEC = {

@@ -8,7 +8,7 @@ showed also that width 256 is best at 2^-2 under both.
 On a workstation, over three widths, 0.1 hours.
 """
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.transfer._workload import SEEN_LAW, SGD, SIX, workload
 from studies.transfer.mlp import RATIOS, SCALES, SPEC
 

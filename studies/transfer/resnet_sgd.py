@@ -12,7 +12,7 @@ differ by 0.1 to 0.2 nats, hence six seeds.
 On a workstation, over three widths, 0.5 hours.
 """
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.transfer._workload import SEEDS, SEEN_LAW, SGD, workload
 
 SMALL = {"data.resolution": 8}

@@ -10,7 +10,7 @@ elsewhere; the rates and the ratios were set after one trial of another seed (90
 model was best at 2^-6 and ratio 1 and whose wide one under SP at 2^-8.
 """
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.transfer._workload import TRIED, workload
 
 SMALL = {

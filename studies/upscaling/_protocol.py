@@ -30,7 +30,7 @@ round, later stages use it, and the figures' claims say so.
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.study import GPU_SCALES, OVERNIGHT, Best, Checkpoint, Scale, Study
+from repro.core.study import GPU_SCALES, OVERNIGHT, Best, Checkpoint, Scale, Study
 
 # Ours. At paper scale a run of Sweep 2 at the target costs as much as one from scratch.
 ROUNDS = {"smoke": 0, "reduced": 2, "overnight": 4, "workstation": 2, "paper": 3}

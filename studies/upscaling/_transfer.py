@@ -17,7 +17,7 @@ F.5 prints read as Algorithm 2's.
 
 from collections.abc import Mapping, Sequence
 
-from repro.suite.study import Checkpoint, Scale, Study
+from repro.core.study import Checkpoint, Scale, Study
 
 FACTOR = 2
 # One set for all three architectures, of no earlier run.

@@ -8,7 +8,7 @@ one of the widths.
 
 from collections.abc import Mapping
 
-from repro.suite.study import Study, octaves
+from repro.core.study import Study, octaves
 from studies.upscaling.mlp_adamw import sweeps
 
 STAGES = ("tune", "base", "tune_upscaled", "upscaled")

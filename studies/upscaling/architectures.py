@@ -3,7 +3,7 @@
 Sizes and learning rates (in `_dynamics`) keep rounding errors small over 200 steps.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.upscaling import _dynamics
 
 STUDY = Study(

@@ -3,7 +3,7 @@
 The limits are so small that every step is clipped.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.upscaling import _dynamics
 
 NORMS = {"mlp": 0.01, "gpt2": 0.01}

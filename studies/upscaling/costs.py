@@ -1,6 +1,6 @@
 """The training costs the paper prints, computed: Table 4 and Appendix F.4."""
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 
 STUDY = Study(
     task="training_costs",

@@ -4,7 +4,7 @@ Noise on the trained matrices only; on every weight; on every weight, with the l
 paper's rule for equal dynamics. Each seed stands for a batch of independent networks.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from repro.theory.upscaling_limit import NAMES, equal_dynamics_lr
 from studies.upscaling._deep_linear import LR, SIGMA, SPEC
 

@@ -3,7 +3,7 @@
 The wide ones are compared with narrow ones trained further: widening alone must change nothing.
 """
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 from repro.theory.upscaling_limit import NAMES
 from studies.upscaling._deep_linear import SPEC
 

@@ -24,8 +24,8 @@ form a bowl here; grids around the optimum of one seed; lower rates in Sweep 2, 
 rate for zero noise is inside the grid too.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import octaves
+from repro.core.seeds import of_arm
+from repro.core.study import octaves
 from studies.upscaling._protocol import protocol
 
 # 512 sequences * 1_024 tokens = 2^19 tokens a step * 10_000 steps = 5.2 B tokens

@@ -15,8 +15,8 @@ Overnight: five widths over a factor of 8, and half octaves wherever the paper's
 1/n or noise of one standard deviation could put an optimum.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import octaves
+from repro.core.seeds import of_arm
+from repro.core.study import octaves
 from studies.upscaling._transfer import DRAWN, OVERNIGHT_SEEDS, transfer
 from studies.upscaling.gpt2 import CHOSEN, DEPARTURES, PAPER, REDUCED
 

@@ -5,8 +5,8 @@ Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in thei
 
 from functools import partial
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import octaves
+from repro.core.seeds import of_arm
+from repro.core.study import octaves
 from studies.upscaling._mlp import (
     ADAMW,
     BASES,

@@ -20,8 +20,8 @@ rates scattered by an octave.
 
 from functools import partial
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import octaves
+from repro.core.seeds import of_arm
+from repro.core.study import octaves
 from studies.upscaling._mlp import (
     ADAMW,
     CHOSEN,

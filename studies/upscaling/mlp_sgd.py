@@ -3,8 +3,8 @@
 Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in their code's.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import octaves
+from repro.core.seeds import of_arm
+from repro.core.study import octaves
 from studies.upscaling._mlp import (
     BASES,
     CHOSEN,

@@ -9,7 +9,7 @@ seeds 0 and 1 had at targets 32 to 128, and a control's an octave more where its
 end; these seeds are others.
 """
 
-from repro.suite.study import OVERNIGHT, octaves
+from repro.core.study import OVERNIGHT, octaves
 from studies.upscaling._mlp import CHOSEN, GRIDS
 from studies.upscaling.mlp_sgd_transfer import sweeps
 

@@ -17,7 +17,7 @@ as large.
 
 from functools import partial
 
-from repro.suite.study import octaves
+from repro.core.study import octaves
 from studies.upscaling._mlp import (
     CHOSEN,
     DEPARTURES,

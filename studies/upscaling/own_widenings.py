@@ -5,7 +5,7 @@ grow in number. stages: a ResNet whose stages grow by different factors. Learnin
 `_dynamics`' MLP (summing), GPT-2 (heads) and ResNet (stages), where they were found by trial.
 """
 
-from repro.suite.study import Scale, Study
+from repro.core.study import Scale, Study
 from studies.upscaling._dynamics import OPTIMIZERS, setting
 
 LIKE = {"summing": "mlp", "heads": "gpt2", "stages": "resnet"}

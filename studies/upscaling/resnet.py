@@ -17,8 +17,8 @@ of the sweeps and the base, 0 to 2, were judged before.
 
 from functools import partial
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import octaves
+from repro.core.seeds import of_arm
+from repro.core.study import octaves
 from studies.upscaling._protocol import protocol
 from widthwise.parametrization import KINDS
 

@@ -7,8 +7,8 @@ rates are around the printed one.
 Workstation: 118 runs with all rounds, 4.1 hours, of which all but 18 are those of `resnet`.
 """
 
-from repro.suite.seeds import of_arm
-from repro.suite.study import octaves
+from repro.core.seeds import of_arm
+from repro.core.study import octaves
 from studies.upscaling.resnet import CHOSEN, CODE_LR, curves
 
 of = curves.keywords

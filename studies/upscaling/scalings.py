@@ -1,6 +1,6 @@
 """Tables 1 to 3: scalings with two widths, and what widening multiplies, read off built layers."""
 
-from repro.suite.study import SCALES, Scale, Study
+from repro.core.study import SCALES, Scale, Study
 
 STUDY = Study(
     task="width_scalings",

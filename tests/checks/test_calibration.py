@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import calibration
 from benchmarks._implementations import implementations
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 pytestmark = pytest.mark.long
 

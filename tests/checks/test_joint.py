@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.judge.optimum import cubic
-from repro.judge.sweep import by_width
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
+from repro.verdicts.optimum import cubic
+from repro.verdicts.run_sweeps import by_width
 from widthwise.checks.joint import joint_optima
 from widthwise.checks.sweep import Sweep, Sweeps
 from widthwise.errors import UserError

@@ -14,6 +14,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from repro import cost, models, tasks
 from repro.__main__ import main
 from repro.checks.tiny import tiny_run
+from repro.core import catalog, config, discovery
+from repro.core.runs import Run
+from repro.core.schedule import Cell
+from repro.core.study import SCALES
+from repro.core.suite import Suite
 from repro.cost import decoder, gpt2, kernels, llm, mlp, resnet, transformer
 from repro.cost.llm import pretraining_cost
 from repro.cost.paper import paper_costs
@@ -23,13 +28,9 @@ from repro.models.gpt2 import GPT2
 from repro.models.llm import LLM
 from repro.models.mlp import MLP
 from repro.models.resnet import ResNet
-from repro.suite import budget, catalog, config, registry
-from repro.suite.cluster import Site
-from repro.suite.plan import Cell
-from repro.suite.runs import Run
-from repro.suite.study import SCALES
-from repro.suite.suite import Suite
 from repro.tasks import TASKS, Task, transformer_kernels
+from repro.workflow import budget
+from repro.workflow.cluster import Site
 from studies.effective_theory._encoders import LANGUAGE, VISION
 
 pytestmark = pytest.mark.long
@@ -446,7 +447,7 @@ def split(**changes):
 def test_files_of_images_take_the_cores_that_feed_a_gpu():
     """Those of ImageNet; generated images and CIFAR-100's take none."""
     paper, workstation = (
-        Suite(config.parse({"scale": scale, "data": "real"}, registry.dataset_names()))
+        Suite(config.parse({"scale": scale, "data": "real"}, discovery.dataset_names()))
         for scale in ("paper", "workstation")
     )
     (run, *_), (small, *_) = (
@@ -526,7 +527,7 @@ def test_dropout_is_drawn_by_microbatch_so_these_stay_as_they_are():
 
 def test_hours_of_a_gpu_count_every_run_once_and_no_finished_one(monkeypatch):
     """Ten rates of a narrow MLP are ten runs' hours, also where two figures share them."""
-    suite = Suite(config.parse({"scale": "workstation"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "workstation"}, discovery.dataset_names()))
     cells = suite.cells("upscaling/mlp_sgd/tune")
     runs = [run for cell in cells for run in cell.runs]
     each = cost.gpu_hours(TASKS[runs[0].task].cost(runs[0].spec))
@@ -626,7 +627,7 @@ def test_every_figure_is_priced_at_every_scale(capsys):
     for scale in (s for s in SCALES if s != "overnight"):
         assert main(["cost", "all", "--scale", scale]) == 0
         text = capsys.readouterr().out
-        suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+        suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
         for name in filter(suite.offers, catalog.figure_names()):
             assert name in text and suite.figure_cells(name)
             assert all(study in text for study in suite.figure_cells(name))

@@ -15,8 +15,8 @@ from repro.data import lockfiles, prepare, text, tokenization
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, read_sealed, sha256, write_bytes, write_json, write_sealed
-from repro.suite import arithmetic
-from repro.suite.checkout import ROOT
+from repro.lineage import arithmetic
+from repro.lineage.checkout import ROOT
 
 
 def folder_source(folder):

@@ -17,7 +17,7 @@ from repro.data.shards import write_shards
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, sha256, sha256_file, write_sealed
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 pytestmark = pytest.mark.long
 

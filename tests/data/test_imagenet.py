@@ -11,13 +11,13 @@ import torch
 from PIL import Image
 
 from data import imagenet
+from repro.core import config, discovery
+from repro.core.suite import Suite
 from repro.data import recipe
 from repro.data.image_folder import load_index
 from repro.data.prepare import prepare
 from repro.data.source import Source
 from repro.errors import UserError
-from repro.suite import config, registry
-from repro.suite.suite import Suite
 
 pytestmark = pytest.mark.long
 
@@ -92,7 +92,7 @@ def test_a_job_reads_the_folder_that_is_named_though_another_has_the_same_listin
 ):
     """Found in review: the second folder was never opened, and the footer named it."""
     from repro.__main__ import main
-    from repro.suite import execute
+    from repro.core import execute
 
     other = shutil.copytree(folder, tmp_path / "other")
     (tmp_path / "work").mkdir()
@@ -633,11 +633,11 @@ def test_a_run_reads_a_folder(folder, tmp_path):
 
 def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
     """Recipe, 196 patches, parts of a batch and float16 as at paper scale; a small model."""
+    from repro.core.spec import override
     from repro.data.needs import Arrays
-    from repro.suite.spec import override
     from repro.tasks import TASKS
 
-    study = registry.study("effective_theory/vit/neural_tangent_search")
+    study = discovery.study("effective_theory/vit/neural_tangent_search")
     small = {
         "model.width": 48,
         "model.depth": 1,
@@ -661,6 +661,6 @@ def test_the_suite_takes_imagenet_from_a_folder(folder, tmp_path, monkeypatch):
 
     forget(image_folder)
     monkeypatch.chdir(tmp_path)
-    suite = Suite(config.parse({"imagenet": str(folder)}, registry.dataset_names()))
+    suite = Suite(config.parse({"imagenet": str(folder)}, discovery.dataset_names()))
     assert suite.identity("imagenet")["source"] == "folder"
     assert suite.label.startswith("embedded+imagenet=folder-")

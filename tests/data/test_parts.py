@@ -23,7 +23,7 @@ from repro.data.shards import write_shards
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import read_json, write_json
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 pytestmark = pytest.mark.long
 

@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 from workflow import SMOKE, build
 
-from repro.suite.arithmetic import SETTINGS
-from repro.suite.checkout import ROOT
+from repro.lineage.arithmetic import SETTINGS
+from repro.lineage.checkout import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from repro.data.text import read_split
 from repro.data.tokenization import load_tokenizer, load_tokens
 from repro.errors import UserError
 from repro.files import json_bytes, read_sealed, sha256
-from repro.suite.provenance import input_digests
+from repro.lineage.provenance import input_digests
 
 ROWS = {"inputs": np.zeros((2, 3)), "labels": np.arange(2)}
 KINDS = ("text", "tokens", "arrays", "images")

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 
 from repro.__main__ import parser as repro_parser
+from repro.core import catalog, discovery
+from repro.core.suite import load
 from repro.errors import UserError
-from repro.suite import catalog, registry
-from repro.suite.checkout import ROOT
-from repro.suite.suite import load
+from repro.lineage.checkout import ROOT
 from widthwise.__main__ import parser as widthwise_parser
 
 PAGES = [
@@ -70,7 +70,7 @@ def check_config(words):
     words = [w for w in words if not re.search("=(path/to|.*folder)", w)]
     config = load(words).config
     named = [n for n in config.figures if n != "all" and n not in TO_COME]
-    assert not named or registry.selected_figures(named, "config")
+    assert not named or discovery.selected_figures(named, "config")
 
 
 def check_target(target):
@@ -103,7 +103,7 @@ def check(command):
         arguments = parsed(repro_parser(), words[2:])
         check_config(arguments.config)
         figures = [n for n in getattr(arguments, "figures", None) or () if n not in TO_COME]
-        assert not figures or registry.selected_figures(figures, "page")
+        assert not figures or discovery.selected_figures(figures, "page")
     elif program == "widthwise":
         parsed(widthwise_parser(), words)
     else:

@@ -8,12 +8,12 @@ from datetime import date
 import pytest
 import yaml
 
-from repro.judge import verify
-from repro.suite import registry
-from repro.suite.checkout import ROOT
-from repro.suite.config import Config
-from repro.suite.registry import dataset_names
-from repro.suite.study import SCALES
+from repro.core import discovery
+from repro.core.config import Config
+from repro.core.discovery import dataset_names
+from repro.core.study import SCALES
+from repro.lineage.checkout import ROOT
+from repro.products import verify
 
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
 # Of each kind of element of GitHub's form schema: attributes it must and may have.
@@ -106,7 +106,7 @@ def test_the_citation_has_what_is_known_and_nothing_invented():
     assert {"cff-version", "message", "title", "authors", "version", "license"} <= {*citation}
     assert citation["cff-version"] == "1.2.0" and citation["type"] == "software"
     numbers = [each["identifiers"][0]["value"] for each in citation["references"]]
-    papers = [paper for paper in registry.papers().values() if not paper.ours]
+    papers = [paper for paper in discovery.papers().values() if not paper.ours]
     assert numbers == [f"arXiv:{paper.arxiv}v{paper.version}" for paper in papers]
     named = [[a["family-names"] for a in each["authors"]] for each in citation["references"]]
     assert named == [[name.split(", ")[0] for name in paper.authors] for paper in papers]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 WALK = PAGE.split("## A figure\n")[1].split("\n## ")[0]
@@ -100,9 +100,17 @@ def test_a_figure_with_own_settings_is_built_as_the_page_says(checkout):
 
 # What looks at all papers, figures, datasets, models, parametrizations and pages.
 HELD = (
-    *("tests/docs", "tests/test_layers.py", "tests/test_imports.py", "tests/suite/test_ids.py"),
-    *("tests/suite/test_papers.py", "tests/judge/test_bounds.py", "tests/judge/test_printed.py"),
-    *("tests/judge/test_register.py", "tests/judge/test_known.py", "tests/judge/test_seeds.py"),
+    *("tests/docs", "tests/test_layers.py", "tests/test_imports.py", "tests/core/test_ids.py"),
+    *(
+        "tests/core/test_papers.py",
+        "tests/verdicts/test_bounds.py",
+        "tests/verdicts/test_printed.py",
+    ),
+    *(
+        "tests/verdicts/test_preregistration.py",
+        "tests/products/test_known.py",
+        "tests/authoring/test_untold.py",
+    ),
     *("tests/parametrization/test_multipliers.py", "tests/studies/test_workstation.py"),
 )
 

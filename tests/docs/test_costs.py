@@ -5,11 +5,12 @@ import re
 import pytest
 
 from repro.__main__ import main
-from repro.judge import costs
-from repro.suite import budget, catalog, registry
-from repro.suite.checkout import ROOT
-from repro.suite.cluster import Site
-from repro.suite.study import WORKSTATION
+from repro.core import catalog, discovery
+from repro.core.study import WORKSTATION
+from repro.lineage.checkout import ROOT
+from repro.report import costs
+from repro.workflow import budget
+from repro.workflow.cluster import Site
 
 PAGE = ROOT / "docs" / "cost.md"
 
@@ -29,7 +30,7 @@ def test_the_page_has_every_figure_and_dataset():
     assert not missing, "python -m repro cost --page docs/cost.md"
     heads = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
     listed = " ".join(heads)
-    assert [n for n in registry.dataset_names() if f"`{n}`" not in listed] == []
+    assert [n for n in discovery.dataset_names() if f"`{n}`" not in listed] == []
 
 
 def test_what_a_figure_starts_from_is_counted_with_it():

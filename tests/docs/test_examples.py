@@ -6,7 +6,7 @@ import runpy
 import nbformat
 import pytest
 
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 from widthwise.__main__ import main
 
 

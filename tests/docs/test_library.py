@@ -10,7 +10,7 @@ import torch
 from parameters import kept
 
 import widthwise
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 
 def test_no_public_name_is_taken_by_a_submodule():

@@ -5,8 +5,8 @@ import re
 from importlib.metadata import distribution
 from pathlib import Path
 
-from repro.suite import registry
-from repro.suite.checkout import ROOT
+from repro.core import discovery
+from repro.lineage.checkout import ROOT
 
 PAGE = ROOT / "docs" / "promises.md"
 TEXT = PAGE.read_text()
@@ -48,7 +48,7 @@ def test_every_link_leads_somewhere():
 
 def test_the_table_of_downloads_has_what_the_packages_publish():
     rows = dict(re.findall(r"^\| `(\w+)` \|(.*)\|$", section("Downloads"), re.MULTILINE))
-    assert sorted(rows) == registry.dataset_names()
+    assert sorted(rows) == discovery.dataset_names()
     covtype = source("scikit-learn", "sklearn/datasets/_covtype.py")
     assert re.search(r"SHA-256 `(\w+)`", rows["covtype"])[1] in covtype
     cifar100 = source("torchvision", "torchvision/datasets/cifar.py").split("class CIFAR100(")[1]

@@ -6,10 +6,13 @@ from functools import cache
 
 import pytest
 
+from repro.core import catalog
 from repro.files import read_json
-from repro.judge import earlier, evidence, laws, leaders, marks, records, register
-from repro.suite import catalog
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
+from repro.products import records
+from repro.report import laws, marks
+from repro.transfer_bench import leaders
+from repro.verdicts import earlier, evidence, preregistration
 
 PAGES = ["README.md", "CHANGELOG.md"]
 PAGES += sorted(
@@ -46,7 +49,7 @@ def measured() -> list[tuple[float, ...]]:
     papers = {name.split("/")[0] for name in catalog.figure_names()}
     kept = [(s.measured, s.low, s.high) for p in papers for s in evidence.seconds(p)]
     kept += [(e.measured, e.low, e.high) for p in papers for e in earlier.of_paper(p)]
-    known = [row.known for p in papers for row in register.registered(p)]  # written once
+    known = [row.known for p in papers for row in preregistration.registered(p)]  # written once
     kept += [found.groups() for text in known for found in INTERVAL.finditer(text)]
     judged = [(row["measured"], row["low"], row["high"]) for row in claims()]
     return [tuple(map(float, each)) for each in [*judged, *kept] if not {None, ""} & {*each}]
@@ -70,7 +73,7 @@ def on_record(interval: tuple[str, ...]) -> bool:
 def test_every_interval_in_prose_is_on_record(page):
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.S)  # what calls print
     text = re.sub(r"<!-- table -->.*?<!-- end -->", "", text, flags=re.S)  # of a benchmark
-    # What tests/figures/test_transfer.py and tests/judge/test_laws.py hold.
+    # What tests/figures/test_transfer.py and tests/report/test_laws.py hold.
     for command in (leaders.PAGE, laws.PAGE):
         made = re.escape(marks.begin(command)) + ".*?" + re.escape(marks.END)
         text = re.sub(made, "", text, flags=re.S)

@@ -4,12 +4,13 @@ from functools import cache
 import pytest
 from recorded import README, RECORDED, listed, not_run
 
+from repro.core import catalog, discovery
+from repro.core.suite import load
 from repro.files import read_json
-from repro.judge import badge as badges
-from repro.judge import cited, confirmed, marks, records, scoreboard
-from repro.suite import catalog, registry
-from repro.suite.checkout import ROOT
-from repro.suite.suite import load
+from repro.lineage.checkout import ROOT
+from repro.products import preregistered_table, records, scoreboard
+from repro.report import cited, marks
+from repro.verdicts import badge as badges
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
@@ -27,7 +28,7 @@ def test_the_first_command_builds_and_the_second_tests():
 def history() -> bool:
     """Whether git has here the commits that the registered runs name."""
     return not badges.unknown() and not any(
-        "this history does not have" in line for line in confirmed.lines()
+        "this history does not have" in line for line in preregistered_table.lines()
     )
 
 
@@ -214,8 +215,8 @@ def test_every_figure_of_a_paper_is_listed():
     assert {*listed(), *not_run()} == {*catalog.figure_names()}
     assert not {*listed()} & {*not_run()} and all(map(cited.on_record, listed()))
     named = {name.split("/")[0] for name in (*listed(), *not_run())}
-    assert named == {*registry.papers()} and not registry.broken_papers()
-    for slug, paper in registry.papers().items():
+    assert named == {*discovery.papers()} and not discovery.broken_papers()
+    for slug, paper in discovery.papers().items():
         assert f"{slug}/{paper.answer}" in catalog.figure_names()
 
 
@@ -244,7 +245,7 @@ def test_a_finding_of_a_paper_s_page_is_on_record(claim, verdict, scale, data, f
 def test_a_paper_s_page_is_a_table_of_ten_rows_and_150_words(page):
     text = page.read_text()
     rows = [line for line in text.splitlines() if re.match(r"\| .*\(`", line)]
-    of_a_paper = not registry.papers()[page.parent.name].ours
+    of_a_paper = not discovery.papers()[page.parent.name].ours
     most = (10, 150) if of_a_paper else (12, 200)  # our own board says what it is, too
     assert len(rows) <= most[0] and len(prose(text)) <= most[1]
     findings = FINDING.findall(text)
@@ -303,9 +304,9 @@ def test_the_registered_verdicts_are_those_on_record():
     if not history():
         pytest.skip("the history of the runs is not here")
     path = ROOT / "docs" / "verdicts.md"
-    filled = marks.filled(path, confirmed.PAGE, confirmed.lines)
+    filled = marks.filled(path, preregistered_table.PAGE, preregistered_table.lines)
     assert path.read_text() == filled, "python -m repro registered --page docs/verdicts.md"
-    lines = confirmed.lines()
+    lines = preregistered_table.lines()
     now = lines[2 : lines.index("")]
     # Two networks' arms had their seeds before the last of their rows was written.
     late = re.compile(
@@ -314,4 +315,4 @@ def test_the_registered_verdicts_are_those_on_record():
     badges = [line.rstrip(" |").rsplit("| ", 1)[1] for line in now]
     assert all(badge == "registered before" or late.fullmatch(badge) for badge in badges)
     assert badges.count("registered before") > 40
-    assert len([row for row in confirmed.lines() if "| " in row]) > 42 + len(now)
+    assert len([row for row in preregistered_table.lines() if "| " in row]) > 42 + len(now)

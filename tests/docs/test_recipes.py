@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from benchmarks import _checkouts, _public, _speed_runs, recipes
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 from widthwise.errors import UserError
 
 PAGE = ROOT / "docs" / "recipes.md"

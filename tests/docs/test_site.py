@@ -17,8 +17,8 @@ import repro.__main__
 import widthwise
 import widthwise.__main__
 from repro.errors import UserError
+from repro.lineage.checkout import ROOT
 from repro.report import build
-from repro.suite.checkout import ROOT
 
 DOCS = ROOT / "docs"
 MOVED = {"owner": "contributing", "promises": "running", "speed": "running"}

@@ -5,10 +5,10 @@ import math
 import pandas as pd
 import pytest
 
-from repro.judge import judging
-from repro.suite import catalog, config, registry
-from repro.suite.spec import lookup
-from repro.suite.suite import Suite
+from repro.core import catalog, config, discovery
+from repro.core.spec import lookup
+from repro.core.suite import Suite
+from repro.verdicts import judging
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory.bart import METRIC
 
@@ -98,7 +98,7 @@ def test_a_diverged_rate_is_never_best_and_is_drawn():
                  if r["lr"] == 2.0**-7 and r["seed"] == 1 else {}) for r in sweeps()]  # fmt: skip
     found = judged("fig3", rows)["fig3.equivalent-lr"]
     assert "standard 0.01562" in found["detail"] or "standard 0.003906" in found["detail"]
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     drawing.plt.close(catalog.figure("effective_theory/fig3").draw(pd.DataFrame(rows), "reduced"))
 
@@ -132,7 +132,7 @@ def test_fig5_compares_along_the_run_and_at_the_last_update_both_reached():
 
 
 def paper_runs(name):
-    suite = Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "paper"}, discovery.dataset_names()))
     return [run for cell in suite.cells(f"effective_theory/{name}") for run in cell.runs]
 
 

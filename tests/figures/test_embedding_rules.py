@@ -9,8 +9,9 @@ import pytest
 
 from figures.embedding_lr import _rules, _sweep
 from figures.embedding_lr._sweep import sweeps
-from repro.judge import drawing
-from repro.suite import checkout, plan
+from repro.core import schedule
+from repro.lineage import checkout
+from repro.verdicts import drawing
 from studies.embedding_lr import width_and_vocabulary
 from widthwise.checks.sweep import Sweep, Sweeps
 
@@ -150,7 +151,7 @@ def test_another_ratio_norm_and_corpus_are_a_study_of_ten_lines(page):
     code = page["studies/embedding_lr/ratio_2"]
     assert len(code.splitlines()) <= 10
     study = loaded(code).STUDY
-    cells = plan.cells("embedding_lr/ratio_2", study, "reduced", 1, {})
+    cells = schedule.cells("embedding_lr/ratio_2", study, "reduced", 1, {})
     specs = [run.spec for cell in cells for run in cell.runs]
     assert {(s["model"]["width"], s["data"]["vocab_size"]) for s in specs} == {
         (d, 2 * d) for d in WIDTHS
@@ -165,7 +166,7 @@ def test_more_seeds_are_a_study_that_shares_the_runs_that_are_there(page):
     more = loaded(page["studies/embedding_lr/more_seeds"]).STUDY
     ids = []
     for study in (more, width_and_vocabulary.sweep()):
-        cells = plan.cells("embedding_lr/more_seeds", study, "reduced", 1, {})
+        cells = schedule.cells("embedding_lr/more_seeds", study, "reduced", 1, {})
         ids.append({run.id for cell in cells for run in cell.runs})
     assert ids[0] > ids[1]
     seeds = [

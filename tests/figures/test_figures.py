@@ -9,18 +9,19 @@ from figure_files import draw, make
 from recorded import RECORDED
 
 from figures.embedding_lr import fig3
+from repro.core import catalog, config, discovery
+from repro.core.study import OVERNIGHT, SCALES
+from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import read_json
-from repro.judge import judging, published, records, run_table
-from repro.judge.board import marks
-from repro.judge.built import page, picture_folder
-from repro.judge.explain import explain
-from repro.judge.scoreboard import scoreboard
-from repro.suite import catalog, config, registry
-from repro.suite.checkout import ROOT
-from repro.suite.study import OVERNIGHT, SCALES
-from repro.suite.suite import Suite
+from repro.lineage.checkout import ROOT
+from repro.products import published, records, run_table
+from repro.products.built import page, picture_folder
+from repro.products.explain import explain
+from repro.products.scoreboard import scoreboard
 from repro.tasks import TASKS
+from repro.verdicts import judging
+from repro.verdicts.judged_claims import marks
 
 pytestmark = pytest.mark.long
 
@@ -151,7 +152,7 @@ def once(tmp_path_factory, small_text):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder / "work")
         values = {"scale": "smoke", "wikitext2": str(folder), "figures": NAME}
-        run_all(Suite(config.parse(values, registry.dataset_names())), NAME)
+        run_all(Suite(config.parse(values, discovery.dataset_names())), NAME)
     return folder / "work"
 
 
@@ -164,7 +165,7 @@ def built(suite, once):
 
 def with_config(suite, **changes):
     values = dict(word.split("=", 1) for word in suite.config.arguments()) | changes
-    return config.parse(values, registry.dataset_names())
+    return config.parse(values, discovery.dataset_names())
 
 
 def test_edited_data_are_not_drawn(built):
@@ -289,7 +290,7 @@ def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
     row = rows["fig3.sqrt-d-rule-as-printed"]
     assert (row["verdict"], row["measured"]) == ("inconclusive", None)
     assert row["reason"] == "a seed diverged at every learning rate at d = 64"
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     drawing.plt.close(catalog.figure("embedding_lr/fig3").draw(data, "reduced"))
 
@@ -299,7 +300,7 @@ def test_theorem1_errors_on_both_sides_are_not_noise():
     import numpy as np
 
     from figures.embedding_lr import theorem1
-    from repro.judge.claims import over_batches
+    from repro.verdicts.claims import over_batches
 
     ratios = np.array([0.9, 1.1]) + np.random.default_rng(0).normal(0, 0.005, (12, 2))
     found = over_batches(ratios, theorem1.largest_error)
@@ -307,7 +308,7 @@ def test_theorem1_errors_on_both_sides_are_not_noise():
 
 
 def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     data = fig3_data(lambda octaves: -4 - 0.5 * octaves)
     panel = catalog.figure("embedding_lr/fig3").draw(data, "reduced").axes[1]
@@ -322,9 +323,9 @@ def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
 @pytest.mark.parametrize("scale", [s for s in SCALES if s != OVERNIGHT])
 def test_every_ratio_of_pretraining_has_a_colour_of_its_own(scale):
     from figures.embedding_lr import _pretraining
-    from repro.suite import config
+    from repro.core import config
 
-    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
     runs = [run for cell in suite.cells("embedding_lr/pretraining_ratios") for run in cell.runs]
     keys = (_pretraining.FACTOR, _pretraining.POWER)
     ratios = {tuple(run.spec["embedding_lr"][key.split(".")[1]] for key in keys) for run in runs}
@@ -359,7 +360,7 @@ def test_a_diverged_seed_is_drawn_and_never_averaged_away():
     assert np.isinf(curve.pop(0.5))
     assert np.isfinite(list(curve.values())).all()
 
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, axes = drawing.panels(1)
     _sweep.draw_losses(axes[0, 0], runs, 0.01, str)

@@ -9,8 +9,8 @@ from test_bart_figures import sweeps
 from test_vit_figures import EQUAL, table
 
 from figures.effective_theory import fig1, fig2, fig3, fig4
-from repro.judge.drawing import plt
-from repro.suite import registry
+from repro.core import discovery
+from repro.verdicts.drawing import plt
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 
@@ -21,7 +21,7 @@ def again(monkeypatch):
     papers = ("studies.effective_theory", "figures.effective_theory")
     for name in [name for name in sys.modules if name.startswith(papers)]:
         monkeypatch.delitem(sys.modules, name)
-    known = (registry.study, registry._study_module)
+    known = (discovery.study, discovery._study_module)
     for cached in known:
         cached.cache_clear()
     yield importlib.import_module

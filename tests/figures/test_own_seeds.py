@@ -8,7 +8,7 @@ import pytest
 
 from figures.effective_theory import updates
 from figures.embedding_lr import fig1, fig4, mechanism
-from repro.suite import registry
+from repro.core import discovery
 from studies.embedding_lr import decoder_step
 
 RNG = np.random.default_rng(3)
@@ -123,7 +123,7 @@ def test_updates_of_widths_with_seeds_of_their_own():
 
 def test_the_arms_are_of_the_register():
     for name in ("fig1", "fig4", "mechanism"):
-        for stage in registry.figure_stages(f"embedding_lr/{name}"):
-            seeds = registry.study(stage).at("reduced").grid.get("seed", ())
+        for stage in discovery.figure_stages(f"embedding_lr/{name}"):
+            seeds = discovery.study(stage).at("reduced").grid.get("seed", ())
             drawn = stage.endswith(("/others", "every_case", "claimed", "/width"))
             assert drawn or not seeds or hasattr(seeds, "arm"), stage

@@ -12,10 +12,10 @@ import pytest
 
 from figures.upscaling import fig3
 from figures.upscaling._transfer import FITS, WIDTH, Fit
-from repro.judge.optimum import cubic
+from repro.core import discovery
+from repro.lineage.checkout import ROOT
 from repro.statistics import slope
-from repro.suite import registry
-from repro.suite.checkout import ROOT
+from repro.verdicts.optimum import cubic
 
 RECORD = ROOT / "records/overnight/embedded/cpu/upscaling/fig3.csv"
 SCALES = ("reduced", "overnight")
@@ -47,7 +47,7 @@ def grid(key, sweep, scale):
     """(target widths, log2 of the values) of a claim's study."""
     axis, widths, values = fig3.SWEEPS[sweep][1], set(), set()
     for stage in fig3.stages_of(key, sweep):
-        of = registry.study(f"{fig3.MODELS[key][1]}/{stage}").at(scale).grid
+        of = discovery.study(f"{fig3.MODELS[key][1]}/{stage}").at(scale).grid
         if of["seed"]:
             widths |= {pair[WIDTH] for pair in of["width"]}
             values |= {value for value in of[axis] if value > 0}

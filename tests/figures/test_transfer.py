@@ -27,14 +27,16 @@ from figures.transfer import (
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
 from repro import models
+from repro.core import config, discovery, rows
+from repro.core.suite import Suite
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.judge import leaders, marks, references
-from repro.judge.records import recorded_at
-from repro.suite import checkout, config, registry, rows
-from repro.suite.suite import Suite
+from repro.lineage import checkout
+from repro.products.records import recorded_at
+from repro.report import marks
 from repro.tasks.transfer import chance, check_single_pass, targets
+from repro.transfer_bench import leaders, references
 from widthwise.parametrization import KINDS, plan, recipe
 
 pytestmark = pytest.mark.long
@@ -208,7 +210,7 @@ def test_a_reference_is_of_its_data_widths_scale_and_version(frozen):
 
 def test_the_board_in_the_study_s_page_is_what_the_command_writes():
     page = checkout.ROOT / "studies" / "transfer" / "README.md"
-    suite = Suite(config.parse({"scale": "reduced"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "reduced"}, discovery.dataset_names()))
     made = marks.filled(page, leaders.PAGE, lambda: leaders.lines(suite))
     assert page.read_text() == made, (
         "uv run python -m repro board --page studies/transfer/README.md"
@@ -388,7 +390,7 @@ def test_a_column_of_decays_is_kept_where_there_are_several():
 
 @pytest.mark.parametrize(("scale", "decays"), [("paper", {0.0, 0.1, 0.4}), ("reduced", {0.0})])
 def test_the_weight_decay_is_tuned_narrow_and_handed_on_at_paper_scale_alone(scale, decays):
-    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
     runs = {
         f"transfer/{stage}": [run for cell in suite.cells(f"transfer/{stage}") for run in cell.runs]
         for stage in (

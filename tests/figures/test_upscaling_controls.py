@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from figures.upscaling import transfer_controls as figure
-from repro.judge import judging
-from repro.suite import registry
+from repro.core import discovery
+from repro.verdicts import judging
 
 pytestmark = [
     pytest.mark.usefixtures("measured_alone"),
@@ -93,6 +93,6 @@ def test_it_is_drawn_also_where_all_diverged():
 def test_at_reduced_scale_grids_seeds_and_widths_are_their_own():
     for study in figure.STUDY.values():
         other = study.replace("controls", "transfer")
-        ours, theirs = (registry.study(f"{s}/by_lr").scales for s in (study, other))
+        ours, theirs = (discovery.study(f"{s}/by_lr").scales for s in (study, other))
         assert ours["paper"].grid == theirs["paper"].grid
         assert not set(ours["reduced"].grid["seed"]) & set(theirs["reduced"].grid["seed"])

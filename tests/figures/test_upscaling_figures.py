@@ -9,10 +9,10 @@ import pytest
 
 from figures.upscaling import _drawing, _runs, _transfer, fig3
 from figures.upscaling._transfer import WIDTH
-from repro.judge import drawing, judging
-from repro.judge.sweep import Grid
+from repro.core import catalog, discovery
 from repro.statistics import student
-from repro.suite import catalog, registry
+from repro.verdicts import drawing, judging
+from repro.verdicts.run_sweeps import Grid
 
 pytestmark = [
     pytest.mark.long,
@@ -399,10 +399,10 @@ def test_the_best_rate_is_chosen_by_the_training_loss_which_judges():
 @pytest.mark.parametrize("key", _runs.SETTINGS)
 def test_the_paper_s_selection_is_on_its_grids(key):
     study = _runs.SETTINGS[key].study
-    names = registry.study_names()
+    names = discovery.study_names()
     code = f"{study}/tune_upscaled_code"
-    second = registry.study(code if code in names else f"{study}/tune_upscaled").grid
-    grids = (registry.study(f"{study}/tune").grid["lr"], second["lr"], second[_runs.LEVEL])
+    second = discovery.study(code if code in names else f"{study}/tune_upscaled").grid
+    grids = (discovery.study(f"{study}/tune").grid["lr"], second["lr"], second[_runs.LEVEL])
     for value, grid in zip(_runs.SETTINGS[key].selected, grids, strict=True):
         assert value in grid
 

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from figures.effective_theory import _vit, decay, fig1, fig2
-from repro.judge import judging
-from repro.judge.drawing import plt
-from repro.judge.power import SIGN
-from repro.suite import registry
-from repro.suite.search import untried_neighbours
-from repro.suite.spec import lookup
+from repro.core import discovery
+from repro.core.search import untried_neighbours
+from repro.core.spec import lookup
+from repro.verdicts import judging
+from repro.verdicts.drawing import plt
+from repro.verdicts.power import SIGN
 from studies.effective_theory import vit
 from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 from widthwise.parametrization import Role
@@ -424,7 +424,7 @@ def test_a_search_where_decay_acts_begins_at_a_sum_of_one_and_tries_half_of_it()
 
 
 def spec(stage, scale):
-    study = registry.study(f"effective_theory/vit/{stage}")
+    study = discovery.study(f"effective_theory/vit/{stage}")
     return study.settings(scale)
 
 

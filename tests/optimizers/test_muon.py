@@ -7,8 +7,8 @@ import torch
 from golden import SPECS
 
 from repro import models
+from repro.core.spec import override
 from repro.errors import UserError
-from repro.suite.spec import override
 from repro.tasks.identity import trained
 from repro.training.optimizer import make_groups, make_optimizer
 from widthwise.optimizers._muon_adamw import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 from widthwise.__main__ import parser
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 SCRIPT = (Path(__file__).parent / "consumer.py").read_text()
 # Each is refused when it runs too, by a line of its own; an editor says it as it is written.

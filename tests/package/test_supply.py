@@ -7,7 +7,7 @@ import tomllib
 import pytest
 import yaml
 
-from repro.suite.checkout import ROOT
+from repro.lineage.checkout import ROOT
 
 LOCK = tomllib.loads((ROOT / "uv.lock").read_text())
 LOCKED = [each for each in LOCK["package"] if "registry" in each["source"]]

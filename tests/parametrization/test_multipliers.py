@@ -13,11 +13,11 @@ from benchmarks.zoo.small import MLP
 from repro import models
 from repro.checks.coordinate_check import training_sizes
 from repro.checks.tiny import MODELS, tiny_run
+from repro.core.spec import override
 from repro.data.random_data import random_data
 from repro.errors import UserError
 from repro.models.readout import scaled
 from repro.statistics import slope
-from repro.suite.spec import override
 from repro.tasks import TASKS
 from widthwise import parametrization as p
 from widthwise.parametrization import shipped

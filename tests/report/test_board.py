@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 import pytest
 from recorded import its_pages
 
-from repro.judge import entries, leaders, references
-from repro.suite import config, registry
-from repro.suite.suite import Suite
+from repro.core import config, discovery
+from repro.core.suite import Suite
+from repro.transfer_bench import entries, leaders, references
 
 pytestmark = pytest.mark.long
 
@@ -53,7 +53,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def board():
-    return leaders.board(Suite(config.parse({"scale": "reduced"}, registry.dataset_names())))
+    return leaders.board(Suite(config.parse({"scale": "reduced"}, discovery.dataset_names())))
 
 
 def test_every_row_and_cell_of_the_board_is_on_its_page_in_its_order(site, board):

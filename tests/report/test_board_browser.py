@@ -4,8 +4,8 @@ import pytest
 from in_browser import MARKS, PHONE, axe, browser, opening  # noqa: F401
 from recorded import a_site
 
-from repro.judge import leaders
-from repro.suite.suite import load
+from repro.core.suite import load
+from repro.transfer_bench import leaders
 
 pytestmark = MARKS
 

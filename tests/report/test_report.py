@@ -17,19 +17,19 @@ from parameters import kept
 from recorded import RECORDED, its_pages
 
 from repro.__main__ import main
+from repro.core import catalog, discovery
+from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import read_json
-from repro.judge import badge as badges
-from repro.judge import confirmed
-from repro.judge.claims import above, reported, within
-from repro.judge.figure import Aside, Asides, Bar, View
-from repro.judge.typeset import Table
+from repro.lineage.checkout import ROOT
+from repro.products import preregistered_table
 from repro.report import address, asides, build, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
-from repro.suite import catalog, registry
-from repro.suite.checkout import ROOT
-from repro.suite.suite import load
+from repro.verdicts import badge as badges
+from repro.verdicts.claims import above, reported, within
+from repro.verdicts.figure import Aside, Asides, Bar, View
+from repro.verdicts.typeset import Table
 
 pytestmark = pytest.mark.long
 
@@ -198,7 +198,7 @@ def test_a_table_of_claims_is_by_paper_and_kind_and_refuted_first(headline):
         "control",
         "self-check",
     ]
-    ranks = [confirmed.VERDICTS_FIRST.index(each) for each in groups[0].verdicts]
+    ranks = [preregistered_table.VERDICTS_FIRST.index(each) for each in groups[0].verdicts]
     assert ranks == sorted(ranks) and len({*ranks}) > 2
 
 
@@ -426,7 +426,7 @@ def test_without_results_and_records_there_is_no_report(tmp_path, monkeypatch, c
 def test_settings_are_read_off_the_studies():
     rows = settings.side_by_side(load([]), "embedding_lr/fig3")
     found = {row.name: row for row in rows if not row.runs}
-    main_study = registry.study("embedding_lr/width_and_vocabulary")
+    main_study = discovery.study("embedding_lr/width_and_vocabulary")
     for name in ("steps", "data.batch_size"):
         first, *rest = name.split(".")
         for scale, word in (("reduced", found[name].here), ("paper", found[name].paper)):

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from repro import cost
+from repro.core import discovery
+from repro.core.schedule import cells
+from repro.core.spec import override
 from repro.data.random_data import random_data
-from repro.suite import registry
-from repro.suite.plan import cells
-from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.training import loop
 
@@ -16,7 +16,7 @@ STUDIES = ["width", "width_and_vocabulary", *UNIT_INIT]
 
 
 def paper_runs(name):
-    study = registry.study(f"embedding_lr/{name}")
+    study = discovery.study(f"embedding_lr/{name}")
     found = cells(f"embedding_lr/{name}", study, "paper", TASKS[study.task].version, {})
     return [run.spec for cell in found for run in cell.runs]
 

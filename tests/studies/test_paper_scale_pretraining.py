@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from repro import cost
+from repro.core import discovery
+from repro.core.schedule import cells
+from repro.core.spec import override
 from repro.data.needs import Text, Tokens
 from repro.data.random_data import random_data
-from repro.suite import registry
-from repro.suite.plan import cells
-from repro.suite.spec import override
 from repro.tasks import TASKS
 from repro.tasks.pretraining import ratio
 from repro.training import loop
@@ -17,7 +17,7 @@ TOKENS = {"pretraining": 1.75e12, "pretraining_ratios": 65e9}  # Figure 4a and 5
 
 
 def paper_runs(name):
-    study = registry.study(f"embedding_lr/{name}")
+    study = discovery.study(f"embedding_lr/{name}")
     found = cells(f"embedding_lr/{name}", study, "paper", TASKS[study.task].version, {})
     return [run.spec for cell in found for run in cell.runs]
 

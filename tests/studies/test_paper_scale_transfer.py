@@ -4,11 +4,12 @@ from functools import cache
 
 import pytest
 
+from repro.core import config, discovery
+from repro.core.runs import Upstream
+from repro.core.spec import override, settings
+from repro.core.suite import Suite
 from repro.data.random_data import random_data
-from repro.suite import checkout, config, registry
-from repro.suite.runs import Upstream
-from repro.suite.spec import override, settings
-from repro.suite.suite import Suite
+from repro.lineage import checkout
 from repro.tasks import TASKS
 
 TASK = TASKS["transfer"]
@@ -26,7 +27,7 @@ GPU_BYTES = 75e9  # of 80 GB; the rest is torch's own
 @cache
 def specs(workload):
     """Settings of the runs of a workload's largest models, one for all that is tuned narrow."""
-    suite = Suite(config.parse({"scale": "paper", "data": "real"}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": "paper", "data": "real"}, discovery.dataset_names()))
     found = []
     for cell in suite.cells(f"transfer/{workload}/{LARGEST[workload]}"):
         for run in cell.runs:

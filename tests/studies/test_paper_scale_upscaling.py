@@ -13,15 +13,15 @@ import torch
 import torchvision
 
 from repro import models
+from repro.core import config, discovery
+from repro.core.spec import lookup, override
+from repro.core.study import OVERNIGHT, SCALES
+from repro.core.suite import Suite
 from repro.data.arrays import write_arrays
 from repro.data.needs import Tokens
 from repro.data.random_data import random_data
 from repro.files import sha256_file, write_sealed
-from repro.judge.run_table import departures
-from repro.suite import config, registry
-from repro.suite.spec import lookup, override
-from repro.suite.study import OVERNIGHT, SCALES
-from repro.suite.suite import Suite
+from repro.products.run_table import departures
 from repro.tasks import TASKS
 from widthwise import upscaling
 
@@ -128,7 +128,7 @@ TFLOPS = {
 
 @cache
 def suite():
-    return Suite(config.parse({"scale": "paper"}, registry.dataset_names()))
+    return Suite(config.parse({"scale": "paper"}, discovery.dataset_names()))
 
 
 @cache
@@ -139,8 +139,8 @@ def runs(stage):
 @cache
 def trained():
     """`<study>/<stage>` of every stage that trains from scratch or from a base."""
-    names = [n.removeprefix("upscaling/") for n in registry.study_names() if "upscaling/" in n]
-    return [n for n in names if registry.study(f"upscaling/{n}").task == "warm_start"]
+    names = [n.removeprefix("upscaling/") for n in discovery.study_names() if "upscaling/" in n]
+    return [n for n in names if discovery.study(f"upscaling/{n}").task == "warm_start"]
 
 
 # What is parametrized goes by study: which runs there are is found out where a test asks.
@@ -179,7 +179,7 @@ def test_settings_are_the_paper_s(study):
 @pytest.mark.parametrize("study", those(WIDTHS))
 @pytest.mark.parametrize("scale", [s for s in SCALES if s != OVERNIGHT])
 def test_training_losses_are_means_over_equally_many_steps(study, scale):
-    suite = Suite(config.parse({"scale": scale}, registry.dataset_names()))
+    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
     periods = {
         run.spec["steps"] / run.spec["evaluations"]
         for stage in stages()

@@ -13,24 +13,25 @@ import pytest
 
 from figures.upscaling import _runs
 from repro.__main__ import main
+from repro.core import catalog, config, discovery
+from repro.core.names import StageName
+from repro.core.runs import Upstream
+from repro.core.spec import override, settings
+from repro.core.study import WORKSTATION, Scale, Study
+from repro.core.suite import Suite
 from repro.cost import gpu_hours
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.judge.claims import (
-    VERDICTS,
-)
-from repro.judge.verdict import (
-    by_bound,
-)
-from repro.suite import budget, catalog, config, registry
-from repro.suite.checkout import ROOT
-from repro.suite.names import StageName
-from repro.suite.runs import Upstream
-from repro.suite.spec import override, settings
-from repro.suite.study import WORKSTATION, Scale, Study
-from repro.suite.suite import Suite
+from repro.lineage.checkout import ROOT
 from repro.tasks import TASKS
 from repro.training import loop
+from repro.verdicts.claims import (
+    VERDICTS,
+)
+from repro.verdicts.verdict import (
+    by_bound,
+)
+from repro.workflow import budget
 
 pytestmark = pytest.mark.long
 
@@ -83,7 +84,7 @@ CHOOSING = (
 @cache
 def suite():
     """All figures on real data; no test has a network."""
-    return Suite(config.parse({"scale": WORKSTATION, "data": "real"}, registry.dataset_names()))
+    return Suite(config.parse({"scale": WORKSTATION, "data": "real"}, discovery.dataset_names()))
 
 
 @cache
@@ -105,12 +106,12 @@ def specs():
 def trained():
     """The same of stages that train, without the rounds of searches."""
     found = {stage: runs for stage, runs in specs().items() if "+" not in stage}
-    tasks = {stage: registry.study(stage).task for stage in found}
+    tasks = {stage: discovery.study(stage).task for stage in found}
     return {s: r for s, r in found.items() if TASKS[tasks[s]].cost(r[0]).seen}
 
 
 def cost_of(stage, spec):
-    return TASKS[registry.study(stage).task].cost(spec)
+    return TASKS[discovery.study(stage).task].cost(spec)
 
 
 def test_a_paper_takes_a_day_of_one_gpu_at_most():
@@ -198,7 +199,7 @@ def largest():
     found = {}
     for stage, runs in trained().items():
         study = "/".join(stage.split("/")[:2])
-        if registry.study(stage).task == "update_sizes":
+        if discovery.study(stage).task == "update_sizes":
             continue  # its models are built by the tasks it looks at, and are smaller
         best = max(runs, key=lambda spec: cost_of(stage, spec).memory_bytes)
         before = found.get(study)
@@ -261,7 +262,7 @@ def test_its_largest_run_steps_at_full_shape_on_the_meta_device(study):
     spec = from_scratch(spec)
     rows = spec["data"]["batch_size"] // spec["microbatches"]
     part = override(spec, {"data.batch_size": rows, "microbatches": 1})
-    task = TASKS[registry.study(stage).task]
+    task = TASKS[discovery.study(stage).task]
     training = task.build(part, random_data(part, "meta"), "meta")
     batch = next(training.batches.from_step(0))
     value = training.loss(training.model, batch)
@@ -301,7 +302,7 @@ def test_a_few_steps_run_at_full_shape_where_a_cpu_can(study, tmp_path):
     stage, spec = largest()[study]
     if study == "upscaling/resnet":
         spec = specs()["upscaling/resnet/tune"][0]
-    losses = stepped(registry.study(stage).task, from_scratch(spec), tmp_path)
+    losses = stepped(discovery.study(stage).task, from_scratch(spec), tmp_path)
     assert all(math.isfinite(loss) for loss in losses) and losses[2] < losses[0]
 
 
@@ -310,7 +311,7 @@ def test_a_few_steps_run_at_full_shape_where_a_cpu_can(study, tmp_path):
 def test_every_figure_measures_and_shows_what_it_gets(name):
     """On reduced scale's table, for want of one, or on the night's, where each width has the same
     rates; Figure 2's drops come after a longer warm-up."""
-    from repro.judge import drawing
+    from repro.verdicts import drawing
 
     figure, scale = catalog.figure(name), WORKSTATION
     other = "overnight" if name == "embedding_lr/fig3" else "reduced"
@@ -326,12 +327,12 @@ def test_every_figure_measures_and_shows_what_it_gets(name):
 
 
 def test_a_study_without_it_is_refused_in_one_line(monkeypatch):
-    study = registry.study("embedding_lr/frequencies")
+    study = discovery.study("embedding_lr/frequencies")
     less = Study(
         study.task, study.spec, study.grid, dict.fromkeys(["smoke", "reduced", "paper"], Scale())
     )
-    monkeypatch.setattr("repro.suite.suite.study", lambda name: less)
-    asked = Suite(config.parse({"scale": WORKSTATION}, registry.dataset_names()))
+    monkeypatch.setattr("repro.core.suite.study", lambda name: less)
+    asked = Suite(config.parse({"scale": WORKSTATION}, discovery.dataset_names()))
     message = (
         r"figures/embedding_lr/fig2.py: studies: studies/embedding_lr/frequencies.py: has no "
         r"workstation scale, choose from smoke, reduced, paper"

@@ -7,10 +7,10 @@ from golden import SPECS
 
 from repro import models
 from repro.checks.tiny import MODELS, tiny_run
+from repro.core.runs import Among, Run, Upstream
+from repro.core.study import Best
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.suite.runs import Among, Run, Upstream
-from repro.suite.study import Best
 from repro.tasks import TASKS
 from repro.tasks.identity import READS, WRITES, _factors, trained
 from widthwise.parametrization import Power, Rule, named

@@ -6,12 +6,12 @@ import pytest
 from golden import SPECS
 
 from repro.checks.tiny import tiny_run
+from repro.core import catalog
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.judge import judging
-from repro.suite import catalog
 from repro.tasks import TASKS
 from repro.training.loop import fit
+from repro.verdicts import judging
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 
@@ -43,7 +43,7 @@ def test_uniform_rates_are_one_rate_for_every_parameter(tmp_path):
 
 
 def test_a_study_s_settings_are_held_against_the_task_that_trains():
-    from repro.suite.contracts import _check_task_reads
+    from repro.core.contracts import _check_task_reads
 
     _check_task_reads("here", "update_sizes", SPECS["update_sizes"])
     with pytest.raises(UserError, match="'factor' is no setting"):

@@ -13,8 +13,8 @@ from golden import VISION
 from test_transformer_kernels import CONTEXT
 
 from repro.errors import UserError
+from repro.lineage.checkout import ROOT
 from repro.models import ARCHITECTURES
-from repro.suite.checkout import ROOT
 from repro.tasks import TASKS, named_network, tangent_kernels, transformer_kernels
 from widthwise import parametrization
 

@@ -12,14 +12,14 @@ from golden import LANGUAGE, VISION
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from figures.effective_theory import _tangents
+from repro.core import catalog
 from repro.errors import UserError
-from repro.judge import judging
 from repro.models.blocks import MLP, Attention
 from repro.models.tied_encoder import TiedEncoder
-from repro.suite import catalog
 from repro.tasks import tangent_kernels, transformer_kernels
 from repro.theory import gaussian_averages as averages
 from repro.theory import transformer_kernels as theory
+from repro.verdicts import judging
 from widthwise import parametrization
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("measured_alone")]
@@ -506,7 +506,7 @@ def tangent_verdicts(**changes):
 
 
 def test_exponents_are_drawn_beside_the_stated_ones_and_the_rivals():
-    from repro.judge.drawing import plt
+    from repro.verdicts.drawing import plt
 
     drawn = catalog.figure("effective_theory/tangent_kernels").draw(tangent_data(), "reduced")
     sgd = drawn.axes[0]

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from repro.errors import UserError
-from repro.judge import judging
 from repro.tasks import deep_linear
 from repro.theory import upscaling_limit as theory
+from repro.verdicts import judging
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 BASE = {"x": 1.3, "target": 0.9, "sigma": 0.8, "lr": 0.12}

@@ -9,9 +9,9 @@ from torch import nn
 from benchmarks.zoo import hugging_face
 from repro import models
 from repro.checks.tiny import MODELS, tiny_run
+from repro.core.spec import override
 from repro.data.random_data import random_data
 from repro.errors import UserError
-from repro.suite.spec import override
 from repro.tasks import TASKS
 from widthwise.parametrization import KINDS
 from widthwise.tracing.draws import DRAWN, FewDraws

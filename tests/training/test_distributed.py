@@ -14,15 +14,15 @@ from ranks import carry_out
 from torch import nn
 
 from repro import backend
+from repro.core import cells as cellfiles
 from repro.cost import Cost, Layout
 from repro.errors import UserError
 from repro.files import sha256_file
-from repro.suite import cells as cellfiles
-from repro.suite.checkout import ROOT
-from repro.suite.jobs import ALLOCATOR
+from repro.lineage.checkout import ROOT
 from repro.tasks import TASKS
 from repro.training import distributed, launch, loop, ranks
 from repro.training.optimizer import make_optimizer
+from repro.workflow.jobs import ALLOCATOR
 
 pytestmark = pytest.mark.long
 

@@ -9,17 +9,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
 
-from repro.suite.interrupt import Interrupt
+from repro.workflow.interrupt import Interrupt
 
 INTERRUPT = Interrupt()
 INTERRUPT.listen()  # before the other imports, which take a while
 
 from repro.errors import UserError, did_you_mean, nearest
 
-from repro.judge import built, forecast, published, run_table, scoreboard
-from repro.suite import budget, calls, catalog, checkout, cluster, gpus, jobs, origin, registry
-from repro.suite import config as settings
-from repro.suite.internals import (
+from repro.products import built, forecast, published, run_table, scoreboard
+from repro.core import catalog, discovery
+from repro.lineage import checkout, import_check
+from repro.workflow import budget, calls, cluster, gpus, jobs
+from repro.core import config as settings
+from repro.workflow.internals import (
     Call,
     ask_for_no_account,
     print_no_plans,
@@ -30,11 +32,11 @@ from repro.suite.internals import (
     watch_what_nobody_tells_of,
     targets,
 )
-from repro.suite.paths import check_folders
-from repro.suite.progress import Monitor
-from repro.suite.study import GPU_SCALES
-from repro.suite.suite import Suite, keep_plans
-from repro.suite.worker import Worker
+from repro.core.paths import check_folders
+from repro.workflow.progress import Monitor
+from repro.core.study import GPU_SCALES
+from repro.core.suite import Suite, keep_plans
+from repro.workflow.worker import Worker
 
 BEGIN = time.monotonic()
 CALL = Call(workflow)
@@ -44,7 +46,7 @@ keep_plans()
 
 
 def ahead():
-    """What this call will do (`repro.suite.terminal.Ahead`)."""
+    """What this call will do (`repro.workflow.terminal.Ahead`)."""
     here = CALL.is_local and CALL.gpus is None
     return forecast.ahead(SUITE, to_do(), CALL.cores if here else None, times_to_do())
 
@@ -92,12 +94,12 @@ if not os.access(".", os.W_OK):
     sys.exit(f"error: {Path.cwd()}: cannot be written to; give another folder with --directory")
 
 try:
-    origin.check()
+    import_check.check()
     check_folders()
     for file in CALL.configfiles:
         settings.check_keys_once(file)
-    settings.check_literal(sys.argv[1:], config, registry.dataset_names())
-    SUITE = Suite(settings.parse(config, registry.dataset_names()))
+    settings.check_literal(sys.argv[1:], config, discovery.dataset_names())
+    SUITE = Suite(settings.parse(config, discovery.dataset_names()))
     SELECTED, LEFT_OUT = SUITE.selected()
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
 except UserError as error:
@@ -204,7 +206,7 @@ def config_parameter(wildcards):
 
 @cache
 def table_of(figure):
-    """The folder of a figure's table (`repro.judge.run_table`), found once for all of its jobs. What
+    """The folder of a figure's table (`repro.products.run_table`), found once for all of its jobs. What
     lies there and is not what its name says is made anew, whatever its age (`built.outdated`)."""
     CALL.force(built.outdated(SUITE, figure))
     return run_table.table_folder(SUITE, figure)
@@ -257,7 +259,7 @@ def page_inputs(wildcards):
 
 
 def cell_of(wildcards):
-    """The cell (`repro.suite.plan.Cell`) that a training job makes."""
+    """The cell (`repro.core.schedule.Cell`) that a training job makes."""
     return SUITE.cell(wildcards.study, wildcards.cell)
 
 
@@ -272,13 +274,13 @@ def choice_inputs(wildcards):
 
 def tokenizing(wildcards):
     """The resources that a tokenizing job asks a cluster for."""
-    corpus = getattr(registry.dataset(wildcards.dataset), "CORPUS", None)
+    corpus = getattr(discovery.dataset(wildcards.dataset), "CORPUS", None)
     embedded = SUITE.source(wildcards.dataset).kind == "embedded"
     return cluster.tokenizing(corpus.shard_tokens if corpus and not embedded else 0, SITE)
 
 
 def request(wildcards, attempt=1):
-    """What a training job asks a cluster for (`repro.suite.cluster.Request`)."""
+    """What a training job asks a cluster for (`repro.workflow.cluster.Request`)."""
     return request_of(wildcards.study, wildcards.cell, attempt)
 
 
@@ -329,7 +331,7 @@ def prepare_slurm():
 
 
 def start_worker():
-    """Have jobs of this machine forked from one process (`repro.suite.worker`)."""
+    """Have jobs of this machine forked from one process (`repro.workflow.worker`)."""
     if CALL.is_local and not IMAGE:
         WORKER.start(SUITE.config.arithmetic, PREFIX)
 

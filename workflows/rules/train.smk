@@ -29,7 +29,7 @@ rule train:
     log:
         f"logs/train/{SUITE.config.scale}/{{study}}/{{cell}}.log",
     wildcard_constraints:
-        study=one_of(s for s in registry.study_names() if not registry.keeps_checkpoints(s)),
+        study=one_of(s for s in discovery.study_names() if not discovery.keeps_checkpoints(s)),
     priority: priority
     group:
         short_group
@@ -61,4 +61,4 @@ use rule train as train_base with:
         f"{RESULTS}/{{study}}/{{cell}}.json",
         directory(f"{RESULTS}/{{study}}/{{cell}}.checkpoints"),
     wildcard_constraints:
-        study=one_of(s for s in registry.study_names() if registry.keeps_checkpoints(s)),
+        study=one_of(s for s in discovery.study_names() if discovery.keeps_checkpoints(s)),

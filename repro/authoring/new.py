@@ -1,0 +1,331 @@
+"""`repro new`: the files of a paper, or of a figure and its runs, which pass every test as they are
+written. No torch."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from string import Template
+
+from repro.core import catalog, discovery
+from repro.core.papers import ARXIV, FILE
+from repro.errors import UserError, did_you_mean
+from repro.lineage.checkout import ROOT
+from repro.report import cited, costs, marks
+from repro.verdicts import bounds
+from repro.verdicts.preregistration import Registered
+from repro.verdicts.printed import Printed
+
+SLUG = re.compile(r"[a-z][a-z0-9_]*")
+FIRST_SEED = 9000  # of seeds that are on no record
+WIDTHS = (64, 128, 256)
+SEEDS = 3
+LINE = 96  # characters of a docstring's first line
+
+PAPER = Template("""\
+title = "arXiv $arxiv"
+authors = ["Family, Given"]
+year = $year
+arxiv = "$arxiv"
+version = $version
+question = "Which one question does it answer?"
+answer = "first"
+""")
+
+PAGE = """\
+# {slug}: what reproduced
+
+Nothing of it is run yet.
+"""
+
+STUDY = Template('''\
+"""The optimizer groups of LVP, read off built models over widths."""
+
+from repro.core.study import SCALES, Scale, Study
+
+STUDY = Study(
+    task="parametrization_exponents",
+    spec={
+        "parametrization": "LVP",
+        "width": 64,
+        "vocab_size": 128,
+        "model": {
+            "name": "decoder",
+            "depth": 1,
+            "head_dim": 64,
+            "expansion": 4,
+            "norm": "post",
+            "positional_rms": {"factor": 1.0, "power": -0.5},
+            "base_width": 1,
+        },
+        "lr": 1.0,
+        "threads": 1,
+        "seed": 0,
+    },
+    grid={"width": $widths, "seed": $seeds},
+    scales=dict.fromkeys(SCALES, Scale(same_job=("width", "seed"))),
+)
+''')
+
+FIGURE = Template('''\
+"""The learning rate that LVP gives the embedding, over widths."""
+
+from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, over_seeds, within
+from repro.verdicts.figure import Figure
+
+CLAIMS = (
+    Claim(
+        id="$name.embedding-lr",
+        kind=SELF_CHECK,
+        statement="LVP scales the embedding's learning rate as d^-1/2",
+        source="Hayou & Liu, Table 2",
+        quantity="exponent of d",
+        expected=all_scales(within(-0.5, 0.01, TOLERANCE, "rounding of float32 in a fit")),
+    ),
+)
+
+
+def reduce(runs):
+    rows = runs["$study"]
+    return rows[rows["kind"] == "embedding"]
+
+
+def exponent(rows):
+    import numpy as np
+
+    from repro.statistics import slope
+
+    return slope(np.log(rows["width"]), np.log(rows["lr"]))
+
+
+def measure(data, scale):
+    def of_seeds(seeds):
+        return exponent(data[data["seed"].isin(seeds)])
+
+    return {"$name.embedding-lr": over_seeds(of_seeds, data["seed"].unique())}
+
+
+def draw(data, scale):
+    from repro.verdicts import drawing
+
+    figure, axes = drawing.panels(1)
+    axes[0, 0].loglog(data["width"], data["lr"], "o")
+    axes[0, 0].set_xlabel("width d")
+    axes[0, 0].set_ylabel("learning rate")
+    return figure
+
+
+FIGURE = Figure(
+    title="The embedding's learning rate",
+    outcome="LVP's learning rate of the embedding goes as d^{$name.embedding-lr}",
+    caption="Learning rate of the embedding's group against the width d, a point a model.",
+    studies=("$study",),
+    claims=CLAIMS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+)
+''')
+
+RUNS = Template('''\
+"""$docstring"""
+
+from $module import $defined as ORIGINAL
+
+AXES = {
+$axes}
+$defined = $value
+''')
+
+AGAIN = Template('''\
+"""$docstring"""
+
+from $module import FIGURE as ORIGINAL
+from repro.verdicts.figure import again
+
+FIGURE = again(ORIGINAL, "$name", {"$old": "$new"})
+''')
+
+
+def paper(slug: str, arxiv: str) -> list[str]:
+    """Write a paper: who it is, its page, what it prints, a study and a figure. Returns what to do
+    next, in lines.
+
+    arxiv: its number, as 2511.01734 or 2511.01734v2. Raises UserError where there is a file.
+    """
+    number, _, version = arxiv.partition("v")
+    if not SLUG.fullmatch(slug):
+        raise UserError(f"new paper {slug!r}: write its slug in small letters, as rate_transfer")
+    if not ARXIV.fullmatch(number) or not (version or "1").isdecimal():
+        raise UserError(f"new paper: --arxiv {arxiv!r} is no number as 2511.01734v1")
+    year = 2000 + int(number[:2])
+    filled = PAPER.substitute(arxiv=number, version=version or 1, year=year)
+    files = {
+        f"studies/{slug}/{FILE}": filled,
+        f"studies/{slug}/README.md": PAGE.format(slug=slug),
+        f"studies/{slug}/printed.csv": f"{columns(Printed)}\n",
+        f"studies/{slug}/registered.csv": f"{columns(Registered)}\n",
+        **_template(slug, "first", WIDTHS, SEEDS),
+    }
+    return _written(files, f"{slug}/first")
+
+
+def figure(
+    name: str,
+    of: str = "",
+    seeds: int = 0,
+    widths: Sequence[float] = (),
+    rates: Sequence[float] = (),
+) -> list[str]:
+    """Write a figure and its runs; returns what to do next, in lines.
+
+    name: `<paper>/<figure>`. of: a figure, or a study that one figure shows, which is built again:
+    with so many seeds of its own, other widths, other learning rates; its own where none are given.
+    Raises UserError where there is a file, or the study has no such axis.
+    """
+    slug, _, own = name.partition("/")
+    if slug not in discovery.papers():
+        known = did_you_mean(slug, discovery.papers())
+        raise UserError(f"new figure {name!r}: unknown paper {slug!r}, {known}; or repro new paper")
+    if not SLUG.fullmatch(own):
+        raise UserError(f"new figure {name!r}: write <paper>/<figure> in small letters")
+    if of:
+        return _written(_again(name, _shown(of), seeds, widths, rates), name)
+    if rates:
+        raise UserError("new figure: --rates are of a study; name it with --of")
+    return _written(_template(slug, own, widths or WIDTHS, seeds or SEEDS), name)
+
+
+def columns(kind: type) -> str:
+    """The head of a table of such rows."""
+    return ",".join(field.name for field in fields(kind))
+
+
+def _template(slug: str, own: str, widths: Sequence[float], seeds: int) -> dict[str, str]:
+    """The files of the smallest study and figure."""
+    study = f"{slug}/{own}_runs"
+    grid = {"widths": [*widths], "seeds": [*range(seeds)]}
+    return {
+        f"studies/{study}.py": STUDY.substitute(grid),
+        f"figures/{slug}/{own}.py": FIGURE.substitute(name=own, study=study),
+    }
+
+
+def _shown(word: str) -> str:
+    """The figure of a name, or the one that shows a study."""
+    if word in catalog.figure_names():
+        return word
+    having = [
+        name
+        for name in discovery.loadable_figures()
+        if word in {"/".join(s.split("/")[:2]) for s in catalog.figure(name).studies}
+    ]
+    if len(having) == 1:
+        return having[0]
+    if having:
+        raise UserError(f"--of {word}: is shown by {', '.join(having)}; name one of these")
+    known = [*catalog.figure_names(), *discovery.study_names()]
+    raise UserError(f"--of {word}: no figure shows it: {did_you_mean(word, known)}")
+
+
+def _again(
+    name: str, original: str, seeds: int, widths: Sequence[float], rates: Sequence[float]
+) -> dict[str, str]:
+    """The files of a figure that shows another one's runs with other values of some axes."""
+    slug, own = name.split("/")
+    studies = {"/".join(s.split("/")[:2]) for s in catalog.figure(original).studies}
+    if len(studies) != 1:
+        raise UserError(
+            f"--of {original}: shows {', '.join(sorted(studies))}; of several studies write it by "
+            "hand (docs/own-settings.md)"
+        )
+    (study,) = studies
+    stages = {s: discovery.study(s) for s in discovery.stages(study) if "+" not in s}
+    asked = {
+        "seed": [*range(FIRST_SEED, FIRST_SEED + seeds)],
+        _axis(stages, "width"): [*widths],
+        _axis(stages, "lr"): [*rates],
+    }
+    axes = {axis: values for axis, values in asked.items() if values}
+    if unknown := [axis for axis in axes if not any(axis in s.grid for s in stages.values())]:
+        every = sorted({axis for stage in stages.values() for axis in stage.grid})
+        raise UserError(f"--of {study}: has no axis of {unknown[0]}; it has {', '.join(every)}")
+    for stage, declared in stages.items():
+        try:
+            declared.along({axis: v for axis, v in axes.items() if axis in declared.grid})
+        except UserError as error:
+            raise UserError(f"--of {stage}: {error} by hand (docs/own-settings.md)") from error
+    staged = study not in stages
+    along = (
+        "{\n    name: study.along({a: v for a, v in AXES.items() if a in study.grid})\n"
+        "    for name, study in ORIGINAL.items()\n}"
+    )
+    runs = f"{slug}/{own}_runs"
+    words = f"{original} on other seeds, widths or rates"
+    return {
+        f"studies/{runs}.py": RUNS.substitute(
+            docstring=f"The runs of {words}."[:LINE],
+            module=f"studies.{study.replace('/', '.')}",
+            defined="STAGES" if staged else "STUDY",
+            axes="".join(f'    "{axis}": {values},\n' for axis, values in axes.items()),
+            value=along if staged else "ORIGINAL.along(AXES)",
+        ),
+        f"figures/{name}.py": AGAIN.substitute(
+            docstring=f"{words[:1].upper()}{words[1:]}."[:LINE],
+            module=f"figures.{original.replace('/', '.')}",
+            name=own,
+            old=study,
+            new=runs,
+        ),
+    }
+
+
+def _axis(stages, word: str) -> str:
+    """The axis of widths, or of learning rates, by a part of its dotted name, or one that sets them
+    among others; the word itself where there is none."""
+    grids = [(axis, values) for stage in stages.values() for axis, values in stage.grid.items()]
+    plain = [axis for axis, _ in grids if word in axis.split(".")]
+    among = [
+        axis
+        for axis, values in grids
+        for value in values
+        if isinstance(value, Mapping) and any(word in key.split(".") for key in value)
+    ]
+    return next(iter([*plain, *among]), word)
+
+
+def _written(files: dict[str, str], figure_name: str) -> list[str]:
+    """Write files, then the pages that list papers, bounds and costs."""
+    for file in files:
+        if (ROOT / file).exists():
+            raise UserError(f"{file}: is there already; choose another name, or remove it")
+    for file, text in files.items():
+        path = Path(ROOT, file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    # Of another process, which lists the folders anew.
+    call = [sys.executable, "-m", "repro", "new", "pages"]
+    done = subprocess.run(call, capture_output=True, text=True)
+    if done.returncode:
+        raise UserError(f"new pages: {done.stderr.strip()}; mend it, then repro new pages")
+    build = f"uv run snakemake figures/{figure_name}.pdf"
+    return [
+        *files,
+        *done.stdout.split(),
+        f"build it: {build} --config scale=smoke",
+        f"then: {build}",
+    ]
+
+
+def pages(root: Path = ROOT) -> list[str]:
+    """Write what pages say of the papers, bounds and costs of all figures; returns the pages."""
+    written = cited.write(root)
+    for name, command, lines in (
+        ("docs/verdicts.md", bounds.COMMAND, bounds.lines),
+        ("docs/cost.md", costs.COMMAND, costs.lines),
+    ):
+        marks.fill(root / name, command, lines)
+        written.append(root / name)
+    return [path.relative_to(root).as_posix() for path in written]

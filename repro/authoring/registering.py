@@ -1,0 +1,208 @@
+"""A pilot's table, and the row of the register that is planned from it. No torch at import."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from repro.authoring import trials
+from repro.authoring.pilot import Piloted
+from repro.core import cells, discovery, rows
+from repro.core import seeds as derived_seeds
+from repro.core.seeds import Seeds
+from repro.core.suite import Suite
+from repro.errors import UserError
+from repro.files import read_json, sha256_file, write_bytes, write_json
+from repro.lineage.checkout import ROOT
+from repro.products.explain import find_claim
+from repro.products.records import RECORDS, read_record
+from repro.products.run_table import as_csv, tabulate
+from repro.verdicts import preregistration
+from repro.verdicts.figure import figure_named
+from repro.verdicts.preregistration import Registered
+from repro.workflow import jobs
+
+TYPED = ("why", "known")  # the columns that a person writes
+
+
+def pilot(suite: Suite, figure_name: str, seeds: int | None) -> Path:
+    """Carry out a figure's runs on a pilot's seeds, and write their table; returns its path. seeds:
+    as of `Piloted`."""
+    piloted = Piloted(suite, seeds)
+    by_stage = piloted.figure_cells(figure_name)
+    for found in by_stage.values():
+        jobs.train_all(piloted, found, jobs.Place())
+    read = {
+        stage: [cells.read_cell(piloted.paths.cell(cell), cell) for cell in found]
+        for stage, found in by_stage.items()
+    }
+    path = piloted.table(figure_name)
+    write_bytes(path, as_csv(tabulate(figure_name, read)))
+    every = [run for found in read.values() for cell in found for run in cell["runs"]]
+    # What they took when they were made, which may have been in another call.
+    took = sum(run["provenance"]["seconds"] for run in every if run["records"])
+    taken = {"runs": len(every), "seconds": took}
+    write_json(path.with_suffix(".json"), taken | {"sha256": sha256_file(path)})
+    return path
+
+
+def _runs(suite: Suite, figure_name: str) -> int:
+    return sum(len(c.runs) for found in suite.figure_cells(figure_name).values() for c in found)
+
+
+def row(
+    suite: Suite,
+    word: str,
+    table: Path,
+    seeds: int | None,
+    typed: Mapping[str, str],
+    arms: str = "",
+) -> str:
+    """A claim's row of the register, as CSV. table: a pilot's. seeds: to plan with, in place of as
+    many as the table has. typed: `why` and `known`, in the words of who registers, and `window`;
+    the row is written where the first two are given, and else only shown. arms: those of the claim,
+    in place of all of the figure's.
+
+    Raises UserError where the claim does not bind at this scale, or its figure has no laws.
+    """
+    name, figure_name, claim = find_claim(word)
+    paper, scale = name.split("/")[0], suite.config.scale
+    laws = figure_named(figure_name).laws.get(claim.id)
+    if laws is None:
+        raise UserError(f"{name}: its figure has no laws of it, by which its power is planned")
+    if not claim.binds(scale, suite.is_embedded(figure_name)):
+        raise UserError(f"{name}: {claim.elsewhere(scale, suite.is_embedded(figure_name))}")
+    plan = dict(trials.planned(suite, figure_name, table, seeds))[claim.id]
+    figures = {key: float(f"{getattr(plan, key):.3g}") for key in ("power", "told", "error")}
+    found: dict[str, Any] = {
+        "scale": scale,
+        "data": suite.label,
+        "claim": claim.id,
+        "estimator": f"{claim.quantity}; as figures/{figure_name}.py measures it",
+        "bound": str(claim.at(scale)),
+        "why": typed.get("why") or "?",
+        "rivals": "; ".join(map(str, laws.rivals)),
+        "widths": _words(_values(suite, figure_name, "width")) or "none",
+        "window": typed.get("window") or "the last evaluation",
+        "arms": arms or asked_of(suite, figure_name),
+        "grid": _grid(suite, figure_name) or "none",
+        **figures,
+        "seconds": _seconds(suite, figure_name, table),
+        "known": typed.get("known") or "?",
+    }
+    try:
+        made = Registered(**found)
+    except ValueError as error_:
+        raise UserError(f"{name}: {error_}") from error_
+    if all(typed.get(column) for column in TYPED):
+        _append(paper, made)
+        return f"{preregistration.path(paper)}: commit it before any run"
+    return f"{_line(made)}\nnot written: give --why and --known"
+
+
+def _line(made: Registered) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(astuple(made))
+    return buffer.getvalue().rstrip()
+
+
+def _append(paper: str, made: Registered) -> None:
+    """Add a row; those that are there stay to the byte."""
+    path = ROOT / preregistration.path(paper)
+    text = path.read_text("utf-8") if path.exists() else ",".join(Registered.__annotations__) + "\n"
+    write_bytes(path, f"{text.rstrip()}\n{_line(made)}\n".encode())
+
+
+def _seconds(suite: Suite, figure_name: str, table: Path) -> float:
+    """Seconds of one core, as what the pilot took has it, run by run."""
+    beside = table.with_suffix(".json")
+    if not beside.exists():
+        raise UserError(f"{beside}: is missing; make the table with `repro pilot {figure_name}`")
+    taken = read_json(beside)
+    each = taken["seconds"] / max(taken["runs"], 1)
+    return float(f"{each * _runs(suite, figure_name):.3g}")
+
+
+def asked_of(suite: Suite, figure_name: str) -> str:
+    """The arms of a figure's studies at this scale with their seeds, as a row has them.
+
+    Raises UserError where none of its seeds are of an arm: they were picked.
+    """
+    found: dict[str, int] = {}
+    for stage in discovery.figure_stages(figure_name):
+        study = suite.study(stage)
+        own = study.at(suite.config.scale).grid.get("seed", study.grid.get("seed", []))
+        if isinstance(own, Seeds):
+            found[own.arm] = max(found.get(own.arm, 0), len(own))
+    if not found:
+        raise UserError(
+            f"{figure_name}: its seeds are lists in its studies; take them of an arm, by "
+            "repro.core.seeds.of_arm, so that they are derived from the row"
+        )
+    return "; ".join(f"{arm} {number}" for arm, number in found.items())
+
+
+def derive(paper: str) -> list[str]:
+    """Write the seeds of every arm that a committed row of a paper's register asks for; a line for
+    each that is new. An arm's seeds are of the first row that names it; more begin with the same.
+
+    Raises UserError where a row is not committed, or a seed is on record already.
+    """
+    known = derived_seeds.arms(paper)
+    before = _on_record(paper)
+    lines = []
+    for row, (commit, _) in zip(
+        preregistration.registered(paper), preregistration.brought(paper), strict=True
+    ):
+        for arm, number in row.asked.items():
+            old = known.get(arm)
+            if old and len(old.numbers) >= number:
+                continue
+            if not commit:
+                raise UserError(
+                    f"{preregistration.path(paper)}: commit the row of {row.claim} first"
+                )
+            at = old.commit if old else commit
+            found = derived_seeds.derived(at, arm, number)
+            if clash := derived_seeds.clash(found, before):
+                raise UserError(f"arm {arm}: {clash}; give the arm another name in a new row")
+            known[arm] = derived_seeds.Arm(arm, at, " ".join(map(str, found)))
+            lines.append(f"{arm}: {number} seeds of commit {at[:12]}")
+    if lines:
+        rows.write(derived_seeds.path(paper), derived_seeds.Arm, [*known.values()])
+    return [*lines, f"{derived_seeds.path(paper)}: {len(known)} arms; commit it, then run"]
+
+
+def _on_record(paper: str) -> set[int]:
+    """The seeds of every run of a paper on record."""
+    bases = (p.with_suffix("") for p in RECORDS.glob(f"*/*/*/{paper}/*.json"))
+    return {seed for base in bases for seed in read_record(base)["provenance"].get("seeds", ())}
+
+
+def _grids(suite: Suite, figure_name: str) -> Iterable[tuple[str, object]]:
+    """Setting and value, of every axis of every stage."""
+    for stage in discovery.figure_stages(figure_name):
+        study = suite.study(stage)
+        for axis, values in {**study.grid, **study.at(suite.config.scale).grid}.items():
+            for value in values:
+                yield from value.items() if isinstance(value, Mapping) else [(axis, value)]
+
+
+def _values(suite: Suite, figure_name: str, word: str) -> list:
+    found = (v for axis, v in _grids(suite, figure_name) if axis.split(".")[-1] == word)
+    return list(dict.fromkeys(v for v in found if isinstance(v, int | float)))
+
+
+def _grid(suite: Suite, figure_name: str) -> str:
+    """The other axes with their values: `lr: 0.1 0.2; parametrization: muP SP`."""
+    axes: dict[str, list] = {}
+    for axis, value in _grids(suite, figure_name):
+        if axis.split(".")[-1] not in ("width", "seed") and not isinstance(value, dict | list):
+            axes.setdefault(axis, []).append(value)
+    return "; ".join(f"{axis}: {_words(dict.fromkeys(values))}" for axis, values in axes.items())
+
+
+def _words(values: Iterable) -> str:
+    return " ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)

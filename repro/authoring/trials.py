@@ -1,0 +1,338 @@
+"""Puts tables drawn from laws through a figure's `measure` and the verdicts' rule, and counts."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from repro.core import catalog, discovery
+from repro.core.suite import Suite
+from repro.errors import UserError
+from repro.files import sha256, sha256_file
+from repro.products.records import on_record, only_one, read_record, recorded
+from repro.verdicts import power
+from repro.verdicts.claims import (
+    AGREES,
+    DIFFERS,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Claim,
+    Expectation,
+    Measurement,
+)
+from repro.verdicts.figure import figure_named
+from repro.verdicts.judged_claims import JudgedClaim
+from repro.verdicts.judging import called, check_measured
+from repro.verdicts.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
+from repro.verdicts.typeset import markdown
+from repro.verdicts.verdict import by_bound, factor_for, widened
+
+DRAWS = 200
+PAGE = "power --page"
+
+
+def tested(figure_name: str, scale: str, embedded: bool) -> list[Claim]:
+    """The claims of a figure whose power counts: those with laws that bind at this scale on this
+    data."""
+    figure = figure_named(figure_name)
+    return [c for c in figure.claims if c.id in figure.laws and c.binds(scale, embedded)]
+
+
+def measured(
+    figure_name: str, law: str, table, scale: str, embedded: bool, draws: int, stream: int = 0
+) -> dict[str, list[Measurement]]:
+    """Draw tables from a law and measure each: claim id -> its measurement in every draw.
+
+    table: the recorded data.csv. Every draw has its own random numbers, fixed by names alone.
+    stream: another one gives other draws.
+    """
+    figure = figure_named(figure_name)
+    file = f"figures/{figure_name}.py"
+    claims = [c for c in tested(figure_name, scale, embedded) if law in figure.laws[c.id].names]
+    found: dict[str, list[Measurement]] = {claim.id: [] for claim in claims}
+    before = None
+    name = int(sha256(f"{figure_name} {law} {scale}".encode())[:16], 16)
+    for number in range(draws):
+        rng = np.random.default_rng([name, number, *([stream] if stream else [])])
+        with called(figure_name, f"simulate({law!r})"):
+            assert figure.simulate  # there are laws
+            drawn = figure.simulate(law, table.copy(), scale, rng)
+        if list(getattr(drawn, "columns", [])) != list(table.columns):
+            raise UserError(
+                f"{file}: simulate({law!r}) did not return a table with the columns of data.csv: "
+                + ",".join(table.columns)
+            )
+        with called(figure_name, "measure"):
+            values = figure.measure(drawn, scale)
+        check_measured(file, figure.claims, values)
+        for claim in claims:
+            found[claim.id].append(values[claim.id])
+        if number == 1 and drawn.equals(before):  # nothing in it is random: the rest is the same
+            return {name: some[:1] * draws for name, some in found.items()}
+        before = drawn
+    return found
+
+
+def at_edges(expected: Expectation, found: Sequence[Measurement]) -> dict[str, list[Measurement]]:
+    """Measurements shifted so that their mean, the truth, lies at either edge of a bound.
+
+    Nothing where nothing is random. found: under one law. Those that are not finite stay so.
+    """
+    values = [m.value for m in found if np.isfinite(m.value)]
+    if len(set(values)) < 2:
+        return {}
+    ends = {LOWER: expected.low, UPPER: expected.high}
+    return {
+        name: [shifted(each, end - float(np.mean(values))) for each in found]
+        for name, end in ends.items()
+        if np.isfinite(end)
+    }
+
+
+def shifted(found: Measurement, by: float) -> Measurement:
+    """The measurement with its value and interval moved."""
+    return replace(found, value=found.value + by, low=found.low + by, high=found.high + by)
+
+
+def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
+    """The trials of a figure's claims, drawn from its record at the configured scale and data;
+    none where none of them binds."""
+    import pandas as pd
+
+    if not tested(figure_name, suite.config.scale, suite.is_embedded(figure_name)):
+        return []
+    bases = recorded(suite, figure_name)
+    if not bases:
+        raise UserError(
+            f"{figure_name}: has no record of scale {suite.config.scale}, data {suite.label} to "
+            f"draw from; make one: {suite.command('record')}"
+        )
+    read_record(bases[0])  # refuses one that was changed
+    data = bases[0].with_suffix(".csv")
+    return of_table(suite, figure_name, pd.read_csv(data), sha256_file(data))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a design promises of one claim, with noise twice as large as in the table it is planned
+    by, which a few seeds have estimated.
+
+    power: share of tables that agree under the paper's law. told: share of verdicts with the truth
+    where the table has it. error: the largest share of false ones, and the law that gives it. All
+    with intervals calibrated, as they will be.
+    """
+
+    power: float
+    told: float
+    error: float
+    law: str
+
+
+def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) -> Iterator[str]:
+    """What the register asks of a design, a line a claim. Drawn from another table than a record,
+    as a pilot's.
+
+    data: a CSV with the columns of data.csv, of at least two seeds. seeds: of the design. A table
+    of fewer is repeated, which makes its noise too small by a factor of
+    sqrt((1 - 1/k) / (1 - 1/n)), k and n seeds: plan with fewer seeds than will be run.
+    """
+    for claim, found in planned(suite, figure_name, Path(data), seeds):
+        error = f"error {found.error:.3g} ({found.law})"
+        yield f"{claim}: power {found.power:.3g}, told {found.told:.3g}, {error}"
+
+
+def planned(
+    suite: Suite, figure_name: str, data: Path, seeds: int | None
+) -> Iterator[tuple[str, Planned]]:
+    """Claim -> what the design promises of it."""
+    import pandas as pd
+
+    scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
+    table = pd.read_csv(data)
+    table = table if seeds is None else repeated(table, seeds)
+    figure = figure_named(figure_name)
+    claims = tested(figure_name, scale, embedded)
+    names = dict.fromkeys(law for claim in claims for law in figure.laws[claim.id].names)
+    found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
+    with called(figure_name, "measure"):
+        here = figure.measure(table, scale)
+    for claim in claims:
+        its = figure.laws[claim.id]
+
+        doubled = {law: doubled_noise(found[law][claim.id]) for law in its.names}
+        own, bound = doubled[its.paper], claim.at(scale)
+        at = {its.edge: doubled[its.edge]} if its.edge else at_edges(bound, own)
+        calibration = max((factor_for(bound, v, DIFFERS) for v in at.values()), default=1.0)
+        rivals = [factor_for(bound, doubled[rival], AGREES) for rival in its.rivals]
+        strict = max(calibration, *rivals)
+
+        def share(
+            values: Sequence[Measurement], *wanted: str, claim=claim, wide=calibration, more=strict
+        ) -> float:
+            """Of the verdicts that come out, as `evidence.judge` has them."""
+            seen = [by_bound(claim, widened(m, wide), scale, embedded).seen for m in values]
+            held = [by_bound(claim, widened(m, more), scale, embedded).seen for m in values]
+            told = (h if s == AGREES else s for s, h in zip(seen, held, strict=True))
+            return sum(each in wanted for each in told) / max(len(values), 1)
+
+        centre = float(np.mean([m.value for m in own if np.isfinite(m.value)] or [math.nan]))
+        there = [shifted(m, here[claim.id].value - centre) for m in own]
+        false = [(share(doubled[rival], AGREES), rival) for rival in its.rivals]
+        false += [(share(values, DIFFERS), edge) for edge, values in at.items()]
+        error, law = max(false)
+        yield claim.id, Planned(share(own, AGREES), share(there, AGREES, DIFFERS), error, law)
+
+
+def doubled_noise(found: Sequence[Measurement]) -> list[Measurement]:
+    """Measurements under one law as they would be with noise twice as large: twice as far from
+    their mean, and with intervals twice as wide."""
+    finite = [m.value for m in found if np.isfinite(m.value)]
+    if not finite:
+        return [*found]
+    mean = float(np.mean(finite))
+    return [widened(shifted(m, m.value - mean) if np.isfinite(m.value) else m, 2) for m in found]
+
+
+def repeated(table, seeds: int):
+    """A table with so many seeds, numbered from 0, that take turns with those it has.
+
+    Each arm, the rows that share their columns of words, has its own seeds; one of a single seed,
+    such as a sweep that only chooses, stays as it is.
+    """
+    import pandas as pd
+
+    words = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    arms = [arm for _, arm in table.groupby(words, sort=False, dropna=False)] if words else [table]
+    if all(arm["seed"].nunique() < 2 for arm in arms):
+        raise UserError("the table has one seed, which has no noise to plan with; give two or more")
+    parts = []
+    for arm in arms:
+        of_seed = [rows for _, rows in arm.groupby("seed", sort=True)]
+        if len({*map(len, of_seed)}) > 1:
+            raise UserError(
+                "the table has seeds that lack some settings, as where each width has its own "
+                "number; plan with the design as it is, without --seeds"
+            )
+        if len(of_seed) < 2:
+            parts.append(arm)
+        else:
+            turns = (of_seed[number % len(of_seed)] for number in range(seeds))
+            parts += [rows.assign(seed=number) for number, rows in enumerate(turns)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
+    """The trials of a figure's claims, drawn from a table. digest: of its file."""
+    scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
+    claims = tested(figure_name, scale, embedded)
+    laws = figure_named(figure_name).laws
+    names = dict.fromkeys(law for claim in claims for law in laws[claim.id].names)
+    found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
+
+    def trial(claim: Claim, law: str, role: str, values: Sequence[Measurement]) -> Trial:
+        seen = [by_bound(claim, each, scale, embedded).seen for each in values]
+        counted = (len(seen), seen.count(AGREES), seen.count(DIFFERS))
+        false = AGREES if role == RIVAL else DIFFERS
+        factor = float(f"{factor_for(claim.at(scale), values, false):.4g}")
+        return Trial(scale, suite.label, claim.id, law, role, *counted, factor, digest)
+
+    trials = []
+    for claim in claims:
+        its = laws[claim.id]
+        for law in its.names:
+            role = PAPER if law == its.paper else RIVAL
+            trials.append(trial(claim, law, role, found[law][claim.id]))
+        edges = (
+            {its.edge: found[its.edge][claim.id]}
+            if its.edge
+            else at_edges(claim.at(scale), found[its.paper][claim.id])
+        )
+        trials += [trial(claim, law, EDGE, values) for law, values in edges.items()]
+    return trials
+
+
+def outdated(suite: Suite, selection: list[str]) -> Iterator[str]:
+    """A line for each claim whose trials lack a law, or were drawn from another table than the one
+    on record; a verdict counts the latter all the same, because power is of a design. What is not
+    run yet has no record to draw from, and no line."""
+    for figure_name in discovery.selected_figures(selection, "power"):
+        paper, scale = figure_name.split("/")[0], suite.config.scale
+        bases = recorded(suite, figure_name)
+        if not bases:
+            continue
+        digest = read_record(bases[0])["data_sha256"]
+        for claim in tested(figure_name, scale, suite.is_embedded(figure_name)):
+            found = power.of_claim(paper, claim.id, scale, suite.label)
+            names = list(figure_named(figure_name).laws[claim.id].names)
+            if [t.law for t in found if t.role != EDGE] != names:
+                yield f"{paper}/{claim.id}: has no trials of its laws: {power.MAKE} {figure_name}"
+            elif {t.digest for t in found} != {digest}:
+                yield f"{paper}/{claim.id}: was drawn from a table that is no longer on record"
+
+
+def update(suite: Suite, selection: list[str]) -> Iterator[str]:
+    """Make the trials of some figures anew at the configured scale and data; a line for each claim.
+
+    What is in the file of other scales, data and figures stays; of claims without laws, goes.
+    """
+    every = [*selection] == ["all"]
+    for figure_name in discovery.selected_figures(selection, "power"):
+        if every and not recorded(suite, figure_name):
+            continue  # not run yet, or not at this scale
+        rows = of_figure(suite, figure_name)
+        paper, figure = figure_name.split("/")
+        figures = [name for name in catalog.figure_names() if name.startswith(f"{paper}/")]
+        order = [
+            claim.id
+            for figure in map(figure_named, figures)
+            for claim in figure.claims
+            if claim.id in figure.laws
+        ]
+        here = (suite.config.scale, suite.label)
+
+        def place(trial: Trial, order=order):
+            return trial.scale, trial.data, order.index(trial.claim)
+
+        with only_one():
+            before = power.trials(paper)
+            kept = [
+                trial
+                for trial in before
+                if trial.claim in order
+                and (trial.claim.split(".")[0] != figure or (trial.scale, trial.data) != here)
+            ]
+            if before or rows:
+                # Sorting is stable: the laws of a claim stay as they are named.
+                power.write(paper, sorted([*kept, *rows], key=place))
+        for claim in dict.fromkeys(trial.claim for trial in rows):
+            found = [trial for trial in rows if trial.claim == claim]
+            yield f"{paper}/{claim}: {power.in_words(found)}"
+
+
+def false_verdicts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
+    """How often the verdicts that were given would be false by their trials, a table with its head:
+    a line a paper and verdict. Of a claim the law counts under which that is the most often."""
+
+    def worst(row: JudgedClaim, seen: str) -> float | None:
+        found = power.of_claim(row["paper"], row["claim"], row["scale"], row["data"])
+        return max((share for _, share in power.errors(seen, found)), default=None)
+
+    table = [["claims of", "verdict", "given", "tried", "false at most", "false in the mean"]]
+    for paper in dict.fromkeys(row["paper"] for row in rows):
+        for verdict, seen in ((REPRODUCED, AGREES), (NOT_REPRODUCED, DIFFERS)):
+            given = [row for row in rows if (row["paper"], row["verdict"]) == (paper, verdict)]
+            found = [worst(row, seen) for row in given]
+            tried = [share for share in found if share is not None]
+            words = (
+                [f"{100 * v:.1f} %" for v in (max(tried), np.mean(tried))] if tried else ["-"] * 2
+            )
+            table.append([f"`{paper}`", verdict, str(len(given)), str(len(tried)), *words])
+    return table
+
+
+def page(suite: Suite) -> list[str]:
+    """`false_verdicts` of the verdicts on record at the configured scale and data; lines of
+    Markdown."""
+    return markdown(false_verdicts(on_record(suite)))

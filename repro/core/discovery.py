@@ -1,0 +1,167 @@
+"""The papers, datasets, studies and figures that exist, found by listing folders. No torch.
+
+A broken file is reported, in one line, to whoever asks for it, and does not stop anybody else:
+`study_names` leaves its stages out, and only the figures that need it fail.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from types import ModuleType
+
+from repro.core.catalog import figure, figure_names, matching_figures
+from repro.core.contracts import check_dataset, check_studies
+from repro.core.names import StageName
+from repro.core.papers import Paper, paper, slugs
+from repro.core.spec import settings
+from repro.core.study import Checkpoint, Study
+from repro.errors import UserError, did_you_mean
+from repro.lineage.checkout import load, modules, of_papers
+
+
+def papers() -> dict[str, Paper]:
+    """Slug -> paper, of every folder of studies whose paper.toml is not broken; what is the suite's
+    own last."""
+    found = {}
+    for slug in slugs():
+        with suppress(UserError):
+            found[slug] = paper(slug)
+    return dict(sorted(found.items(), key=lambda each: each[1].ours))
+
+
+def broken_papers() -> list[str]:
+    """What is wrong, for every folder of studies whose paper.toml is missing or broken."""
+    broken = []
+    for slug in slugs():
+        try:
+            paper(slug)
+        except UserError as error:
+            broken.append(str(error))
+    return broken
+
+
+def dataset_names() -> list[str]:
+    """Names of all datasets, the files of data/."""
+    return list(modules("data"))
+
+
+@cache
+def dataset(name: str) -> ModuleType:
+    """The module of a dataset; raises UserError if there is none of that name, or it is broken."""
+    if name not in dataset_names():
+        raise UserError(f"unknown dataset {name!r}: {did_you_mean(name, dataset_names())}")
+    file = f"data/{name}.py"
+    module = load(file)
+    check_dataset(file, module)
+    return module
+
+
+@cache
+def _study_module(name: str) -> ModuleType:
+    if name not in of_papers("studies"):
+        raise UserError(f"unknown study {name!r}: {did_you_mean(name, of_papers('studies'))}")
+    file = f"studies/{name}.py"
+    module = load(file)
+    check_studies(file, module)
+    return module
+
+
+def broken_studies() -> dict[str, str]:
+    """`<paper>/<study>` -> what is wrong, for every broken file of studies/."""
+    broken = {}
+    for name in of_papers("studies"):
+        try:
+            _study_module(name)
+        except UserError as error:
+            broken[name] = str(error)
+    return broken
+
+
+def stages(name: str) -> list[str]:
+    """`<paper>/<study>/<stage>` of every stage of a study; `<paper>/<study>` if it has no stages.
+
+    A stage that is a search is followed by its rounds. For the name of a stage, that stage and its
+    rounds: stages("p/s/tune") is ["p/s/tune", "p/s/tune+1", ...].
+    """
+    origin = StageName.parse(name)
+    if origin.round:
+        return [name]
+    module = _study_module(origin.module)
+    if origin.stage or not hasattr(module, "STAGES"):
+        return [str(origin.at_round(i)) for i in range(study(name).rounds + 1)]
+    return [full for stage in module.STAGES for full in stages(f"{name}/{stage}")]
+
+
+@cache
+def study(name: str) -> Study:
+    """A study by its name: `<paper>/<study>` or `<paper>/<study>/<stage>`.
+
+    With `+<round>`, that round of its search, as a study of its own.
+    Raises UserError if there is none of that name, or its file is broken.
+    """
+    origin = StageName.parse(name)
+    module = _study_module(origin.module)
+    if not hasattr(module, "STAGES"):
+        if origin.stage:
+            raise UserError(f"unknown stage {name!r}: {origin.module} has no stages")
+        declared = module.STUDY
+    elif origin.stage not in module.STAGES:
+        raise UserError(f"unknown stage {name!r}: {did_you_mean(origin.stage, module.STAGES)}")
+    else:
+        declared = module.STAGES[origin.stage]
+    return declared.round(origin.stage) if origin.round else declared
+
+
+def keeps_checkpoints(name: str) -> bool:
+    """Whether a later stage of the same study starts from this stage's final checkpoints."""
+    origin = StageName.parse(name)
+    return bool(origin.stage) and origin.stage in _started_from(origin.module)
+
+
+@cache
+def _started_from(module: str) -> set[str]:
+    """The stages of a study from whose final checkpoints others start."""
+    return {
+        value.stage
+        for stage in _study_module(module).STAGES.values()
+        for scale in stage.scales
+        for _, value in settings(stage.settings(scale))
+        if isinstance(value, Checkpoint)
+    }
+
+
+def study_names() -> list[str]:
+    """Names of all stages, rounds included, of every study that is not broken."""
+    broken = broken_studies()
+    usable = [name for name in of_papers("studies") if name not in broken]
+    return [stage for name in usable for stage in stages(name)]
+
+
+def figure_stages(name: str) -> list[str]:
+    """Names of all stages, rounds included, of the studies behind a figure.
+
+    Raises UserError if the figure or one of these studies is unknown or broken.
+    """
+    studies = figure(name).studies
+    try:
+        return [stage for study_name in studies for stage in stages(study_name)]
+    except UserError as error:
+        raise UserError(f"figures/{name}.py: studies: {error}") from error
+
+
+def loadable_figures() -> list[str]:
+    """The figures whose files, and those of their studies, are not broken."""
+    found = []
+    for name in figure_names():
+        with suppress(UserError):
+            figure_stages(name)
+            found.append(name)
+    return found
+
+
+def selected_figures(selection: Iterable[str], place: str = "config key figures") -> list[str]:
+    """As `matching_figures`; raises UserError also if one of the figures is broken."""
+    chosen = matching_figures(selection, place)
+    for name in chosen:
+        figure_stages(name)
+    return chosen

@@ -1,0 +1,135 @@
+"""Where a figure's files are under the present settings, code and evidence, and whether they are
+there: the one place that report, explain, record, verify and the workflow ask."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from repro.core import catalog, discovery
+from repro.core.suite import Suite
+from repro.errors import UserError, did_you_mean
+from repro.files import atomic_path, sha256_file, write_json
+from repro.products.picture import picture_key
+from repro.products.published import (
+    DATA,
+    MANIFEST,
+    PROVENANCE,
+    TABLE,
+    files,
+    note_of,
+    path_of,
+    read_or_empty,
+    whole,
+)
+from repro.products.run_table import cell_ids, is_of_other_cells, table_folder
+
+
+def picture_folder(suite: Suite, figure_name: str) -> Path:
+    """Where a figure's picture and claims are, `<figure>/<table key>/<picture key>`."""
+    runs = suite.config.scale, suite.label, suite.is_embedded(figure_name)
+    return table_folder(suite, figure_name) / picture_key(figure_name, *runs)
+
+
+def finished(suite: Suite, figure_name: str) -> Path:
+    """The folder of a figure's picture as the present settings, code and evidence make it. Raises
+    UserError, with the command that makes it, where there is none, and as `whole`."""
+    refuse_other_code(suite, [figure_name])
+    folder = picture_folder(suite, figure_name)
+    if not is_drawn(suite, figure_name):
+        raise UserError(
+            f"{suite.paths.figure(figure_name)}: has no picture of these settings; make it with "
+            + suite.command(f"figures/{figure_name}.pdf")
+        )
+    whole(folder)
+    return folder
+
+
+def is_drawn(suite: Suite, figure_name: str) -> bool:
+    """Whether there is a picture of a figure of the present settings, code and evidence."""
+    return (picture_folder(suite, figure_name) / MANIFEST).exists()
+
+
+def refuse_other_code(suite: Suite, figures: Iterable[str]) -> None:
+    """Raise UserError, with the command that makes them anew, if some of these figures were drawn
+    of the present runs, but by other code or on other evidence than the present, and not since."""
+    other = [name for name in figures if not is_drawn(suite, name) and _was_drawn(suite, name)]
+    if other:
+        more = f" and {len(other) - 1} more were" if len(other) > 1 else " was"
+        raise UserError(
+            f"figures/{other[0]}.pdf{more} made by other code than the present; make anew with "
+            + suite.command(" ".join(f"figures/{name}.pdf" for name in other))
+        )
+
+
+def _was_drawn(suite: Suite, figure_name: str) -> bool:
+    """Whether a figure was drawn of the configured cells, by whatever code."""
+    tables = {path.parents[1] for path in suite.paths.figure(figure_name).glob(f"*/*/{MANIFEST}")}
+    said = (read_or_empty(table / PROVENANCE).get("cells") for table in tables)
+    return cell_ids(suite, figure_name) in said
+
+
+def outdated(suite: Suite, figure_name: str) -> list[Path]:
+    """What stands for a figure's table and picture where they must be made anew although they are
+    there: data.csv, where a file of the table is gone or cells are others than it lists;
+    manifest.json, where a file of the picture is gone, or code or evidence was changed while it was
+    drawn. Snakemake passes over a file that is gone while what is made of it is there."""
+    folder = picture_folder(suite, figure_name)
+    data, manifest = folder.parent / DATA, folder / MANIFEST
+
+    def lacks(names: Iterable[str]) -> bool:
+        return manifest.exists() and not all(path_of(folder, name).exists() for name in names)
+
+    found = []
+    if lacks(TABLE) or is_of_other_cells(suite, figure_name):
+        found.append(data)
+    said = read_or_empty(manifest).get("key", folder.name)
+    if lacks(files(figure_name)) or said != folder.name:
+        found.append(manifest)
+    return found
+
+
+def page(suite: Suite, name: str) -> None:
+    """Write figures/<name>.pdf and .png: every paper's figure of that name, a page each in the PDF,
+    one below the other in the PNG."""
+    from PIL import Image
+    from pypdf import PdfReader, PdfWriter
+
+    if name not in catalog.pages():
+        raise UserError(f"unknown page {name!r}: {did_you_mean(name, catalog.pages())}")
+    writer = PdfWriter()
+    images = []
+    for figure_name in discovery.selected_figures(catalog.pages()[name]):
+        if not Path("figures", f"{figure_name}.pdf").exists():
+            raise UserError(
+                f"figures/{figure_name}.pdf: is not built yet; build the page with "
+                + suite.command(f"figures/{name}.pdf")
+            )
+        for sheet in PdfReader(Path("figures") / f"{figure_name}.pdf").pages:
+            writer.add_page(sheet)
+        images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))
+    pdf, png = made = page_files(name)
+    with atomic_path(pdf) as temporary:
+        writer.write(temporary)
+    stack = Image.new("RGB", (max(i.width for i in images), sum(i.height for i in images)), "white")
+    top = 0
+    for image in images:
+        stack.paste(image, (0, top))
+        top += image.height
+    with atomic_path(png) as temporary:
+        stack.save(temporary)
+    write_json(page_note(suite, name), note_of(made, page_of(name)))
+
+
+def page_files(name: str) -> tuple[Path, Path]:
+    """The files of a page of that name."""
+    return Path("figures") / f"{name}.pdf", Path("figures") / f"{name}.png"
+
+
+def page_of(name: str) -> dict[str, str]:
+    """What a page of that name is made of: path -> digest of each figure's PDF that is there."""
+    pdfs = (Path("figures", f"{figure}.pdf") for figure in catalog.pages()[name])
+    return {pdf.as_posix(): sha256_file(pdf) for pdf in pdfs if pdf.exists()}
+
+
+def page_note(suite: Suite, name: str) -> Path:
+    """Where what a page was made of is noted."""
+    return suite.paths.results / "pages" / f"{name}.json"

@@ -1,0 +1,229 @@
+"""How long jobs will take: the seconds on record. How fast a core multiplies large matrices says
+little of how fast it trains small models, so they are not scaled by that; a call scales them by its
+own first jobs (`repro.workflow.terminal.Lines`)."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import TypeVar
+
+from repro.core import catalog, discovery
+from repro.core.runs import Run
+from repro.core.schedule import Cell
+from repro.core.study import GPU_SCALES
+from repro.core.suite import Suite
+from repro.cores import usable_cores
+from repro.errors import UserError
+from repro.products.records import RECORDS, read_record, recorded
+from repro.workflow.budget import Price, effort, on_h100
+from repro.workflow.terminal import FASTEST, Ahead
+
+Job = TypeVar("Job", bound=Hashable)
+Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains one
+
+# Of a job that trains before its first step, importing torch; of the others altogether.
+TRAIN_START = 4.0
+OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "reduce": 2.0, "draw": 5.0}
+ANY_JOB = 1.0
+
+
+def recorded_seconds(
+    suite: Suite, figures: Iterable[str], cells: Iterable[Cell] = ()
+) -> dict[str, float]:
+    """Run id -> its seconds on the machine of records/, for the runs behind figures on record, and
+    for those of `cells`, which no figure may show: others start from them.
+
+    A record has the seconds of all its runs together; they are shared out by `effort`. Where there
+    is no record of the configured data, that of others at the same scale is taken.
+    """
+    found: dict[str, float] = {}
+    total = 0.0  # of the efforts of what was found
+    for name in figures:
+        base = _record(suite, name)
+        if base is None:
+            continue
+        made = read_record(base)["provenance"]["made"]
+        runs = [run for cells in suite.figure_cells(name).values() for c in cells for run in c.runs]
+        efforts = [effort(run) for run in runs]
+        scale = sum(entry["seconds"] for entry in made) / sum(efforts)
+        for run, part in zip(runs, efforts, strict=True):
+            if run.id not in found:
+                found[run.id] = scale * part
+                total += part
+    if found:
+        usual = sum(found.values()) / total
+        unseen = (run for cell in cells for run in cell.runs if run.id not in found)
+        found |= {run.id: usual * effort(run) for run in unseen}
+    return found
+
+
+def _record(suite: Suite, figure_name: str) -> Path | None:
+    """A record of a figure at this scale, of the configured data if there is one; its path without
+    suffix."""
+    others = sorted((RECORDS / suite.config.scale).glob(f"*/*/{figure_name}.json"))
+    return next(iter([*recorded(suite, figure_name), *(p.with_suffix("") for p in others)]), None)
+
+
+def figures_of(suite: Suite, cells: Iterable[Cell]) -> list[str]:
+    """The figures on record at this scale that show runs of these cells."""
+    wanted = {cell.study for cell in cells}
+
+    def shows(name: str) -> bool:
+        try:
+            return bool(wanted & {*discovery.figure_stages(name)}) and not suite.fault(name)
+        except UserError:  # a broken file, of which whoever asks for it is told
+            return False
+
+    return [n for n in catalog.figure_names() if _record(suite, n) is not None and shows(n)]
+
+
+def job_seconds(
+    suite: Suite, cells: Iterable[Cell], seconds: Mapping[str, float]
+) -> list[float | None]:
+    """Seconds of the job that makes each of some cells, on the machine of records/; None where a
+    run of it was never recorded. Finished runs take no time, and one of several cells is made by
+    the first. seconds: as from `recorded_seconds`."""
+    made: set[str] = set()
+    times: list[float | None] = []
+    for cell in cells:
+        left = [run.id for run in cell.runs if run.id not in made and not suite.is_finished(run)]
+        known = all(name in seconds for name in left)
+        times.append(TRAIN_START + sum(seconds[name] for name in left) if known else None)
+        made.update(left)
+    return times
+
+
+def wall(times: Sequence[float], cores: int) -> float:
+    """Seconds that jobs take side by side, a core each. times: their own."""
+    return max(sum(times) / cores, max(times, default=0.0))
+
+
+def price(suite: Suite, figures: Sequence[str]) -> Price:
+    """What the runs behind these figures take on as many cores as this machine has, for a table of
+    costs; nothing is said of runs that were never recorded."""
+    seconds = recorded_seconds(suite, figures)
+
+    def spent(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float | None:
+        left = {run.id for run in unfinished}
+        working = [cell for cell in cells if any(run.id in left for run in cell.runs)]
+        times = job_seconds(suite, working, seconds)
+        known = [time for time in times if time is not None]
+        if len(known) < len(times):
+            return None
+        return math.ceil(wall(known, usable_cores()) / 6) / 10
+
+    words = f"minutes: on {usable_cores()} cores, as many as here, by the seconds on record"
+    words += f", at most; at least {FASTEST:.0%} of it"
+    return Price("minutes", words, spent)
+
+
+def minutes(seconds: float) -> str:
+    """A time to come in words, no finer than it can be known: `about 3 minutes`."""
+    if seconds < 45:
+        return "less than a minute"
+    if seconds < 90:
+        return "about a minute"
+    if seconds < 5400:
+        return f"about {round(seconds / 60)} minutes"
+    return f"about {seconds / 3600:.1f} hours"
+
+
+def span(seconds: float) -> str:
+    """What is so long by the seconds on record, in words, from the shortest to the longest that it
+    may take here: `4 to 12 minutes`."""
+    least, most = minutes(FASTEST * seconds), minutes(seconds)
+    words = most.removeprefix("about ")
+    if least == most:
+        return most
+    if least.startswith("less"):
+        return f"up to {words}"
+    return f"{least.removeprefix('about ').removesuffix(f' {words.split()[-1]}')} to {words}"
+
+
+def to_build(suite: Suite, figures: Iterable[str]) -> str:
+    """What building figures would take here, as `in_words`."""
+    by_id = {
+        cell.id: cell
+        for name in figures
+        for cells in suite.figure_cells(name).values()
+        for cell in cells
+    }
+    cells = [cell for cell in by_id.values() if not suite.paths.cell(cell).exists()]
+    return in_words(suite, cells, usable_cores())
+
+
+def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
+    """`3 training jobs, 1 to 4 minutes on 2 cores, by the seconds on record`; the jobs alone where
+    nothing like them was recorded."""
+    count = f"{len(cells)} training job{'s' * (len(cells) != 1)}"
+    times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells), cells))
+    known = [time for time in times if time is not None]
+    if not cells or len(known) < len(times):
+        return count
+    time = span(wall(known, cores))
+    return f"{count}, {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
+
+
+def job_times(suite: Suite, jobs: Mapping[Job, Work]) -> dict[Job, float | None]:
+    """Seconds of each job on the machine of records/; None where a run of it was never recorded."""
+    cells = [cell for _, cell in jobs.values() if cell]
+    recorded = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
+    of_cells = iter(job_seconds(suite, cells, recorded))
+    return {
+        job: next(of_cells) if cell else OTHER_JOBS.get(rule, ANY_JOB)
+        for job, (rule, cell) in jobs.items()
+    }
+
+
+def longest_chains(
+    times: Mapping[Job, float], readers: Mapping[Job, Iterable[Job]]
+) -> dict[Job, float]:
+    """Job -> what it takes together with the longest chain of jobs that wait for it. Whoever begins
+    with the longest is done soonest. readers: job -> those that read what it makes."""
+    chains: dict[Job, float] = {}
+    after = {job: readers.get(job, ()) for job in times}
+    for job in TopologicalSorter(after).static_order():  # a job after its readers
+        rest = max((chains[reader] for reader in after.get(job, ())), default=0.0)
+        chains[job] = times.get(job, 0.0) + rest
+    return chains
+
+
+def priorities(
+    suite: Suite,
+    jobs: Mapping[Job, Work],
+    times: Mapping[Job, float | None],
+    readers: Mapping[Job, Iterable[Job]],
+) -> dict[Job, float]:
+    """`longest_chains` of seconds on record; if some were never recorded, of hours on an H100."""
+    known = {job: time for job, time in times.items() if time is not None}
+    if len(known) < len(times):
+        known = {job: suite.gpu_hours([c]) if c else 0.0 for job, (_, c) in jobs.items()}
+    return longest_chains(known, readers)
+
+
+def ahead(
+    suite: Suite,
+    jobs: Mapping[int, Work],
+    cores: int | None,
+    times: Mapping[int, float | None] | None = None,
+) -> Ahead:
+    """What a call will do, at a scale for GPUs with its price. jobs: by number. times: as from
+    `job_times`, if they are known already. cores: of this machine that it may use; None where jobs
+    work elsewhere, or on a GPU, for which there are no seconds on record."""
+    cells = [cell for _, cell in jobs.values() if cell]
+    words = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
+    words += f", {len(cells)} of them training" if cells else ""
+    if cells and suite.config.scale in GPU_SCALES:
+        words += f": {on_h100(suite.gpu_hours(cells))}, assumed, not measured"
+        return Ahead(words, len(jobs))
+    if not cores:
+        return Ahead(words, len(jobs))
+    times = job_times(suite, jobs) if times is None else times
+    known = [seconds for job in jobs if (seconds := times[job]) is not None]
+    if len(known) < len(jobs):
+        return Ahead(f"{words}; how long they take is not on record", len(jobs))
+    time = span(wall(known, cores))
+    words += f": {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
+    here = dict(zip(jobs, known, strict=True))
+    return Ahead(words, len(jobs), here, cores)

@@ -1,0 +1,118 @@
+"""Where what is known of a figure comes from: results/ where it was built, records/ otherwise."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from repro.core.suite import Suite
+from repro.errors import UserError
+from repro.files import read_json
+from repro.lineage.provenance import mixture
+from repro.products import built
+from repro.products.claims_json import read_rows
+from repro.products.published import CLAIMS, DATA, PROVENANCE
+from repro.products.records import describe, not_committed, read_record, recorded
+from repro.products.run_table import cell_ids
+from repro.verdicts.judged_claims import JudgedClaim
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a figure.
+
+    figure: its name. claims: its judged claims. provenance: as in provenance.json. data, picture:
+    its table and its PNG. place: the folder it is of, `results/<scale>/<data>` or
+    `records/<scale>/<data>/<device>`. recorded: whether it is of records/. current: whether it is
+    of the runs that this configuration asks for.
+    """
+
+    figure: str
+    claims: list[JudgedClaim]
+    provenance: dict
+    data: Path
+    picture: Path
+    place: str
+    recorded: bool
+    current: bool
+
+    @property
+    def page(self) -> Path:
+        """Its text, beside the picture."""
+        return self.picture.with_suffix(".md")
+
+
+def find(suite: Suite, figure_name: str) -> Known | None:
+    """What is known of a figure at the configured scale and data; None where it is nothing.
+
+    Raises UserError, naming the file, if a file there is not the one that was written, or was made
+    by other code than the present; a record does not stand in for it.
+    """
+    built.refuse_other_code(suite, [figure_name])
+    if built.is_drawn(suite, figure_name):
+        folder = built.finished(suite, figure_name)
+        return Known(
+            figure_name,
+            read_rows(folder / CLAIMS),
+            read_json(folder.parent / PROVENANCE),
+            folder.parent / DATA,
+            folder / f"{figure_name.split('/')[1]}.png",
+            suite.paths.results.as_posix(),
+            recorded=False,
+            current=True,
+        )
+    for base in recorded(suite, figure_name)[:1]:
+        saved = read_record(base)
+        return Known(
+            figure_name,
+            saved["claims"],
+            saved["provenance"],
+            base.with_suffix(".csv"),
+            base.with_suffix(".png"),
+            "/".join(base.parts[-6:-2]),
+            recorded=True,
+            current=saved["provenance"]["cells"] == cell_ids(suite, figure_name),
+        )
+    return None
+
+
+def find_all(suite: Suite, figures: Iterable[str], asked: bool = True) -> list[Known]:
+    """What is known of each of these figures. Raises UserError where one was made by other code
+    than the present, or has nothing; asked: False leaves those out that were not run yet."""
+    found, names = [], [*figures]
+    built.refuse_other_code(suite, names)
+    for name in names:
+        known = find(suite, name)
+        if known is None and not asked:
+            continue
+        if known is None:
+            raise UserError(
+                f"{suite.paths.figure(name)}: has no data of these settings, and there are no "
+                f"records for {describe(suite)}; build it first with "
+                + suite.command(f"figures/{name}.pdf")
+            )
+        found.append(known)
+    return found
+
+
+def origin(found: Iterable[Known]) -> str:
+    """Where figures' known comes from, in words:
+    `2 figures of results/reduced/embedded, 32 on record in records/reduced/embedded/cpu`; those
+    built here whose runs are of several versions of their code (of a record, its page says so); and
+    records that are not as they were committed."""
+    known = [*found]
+    counts = Counter((each.recorded, each.place) for each in known)
+    places = ", ".join(
+        f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
+        for (recorded, place), count in sorted(counts.items())
+    )
+    notes = {
+        "with runs of several versions of code": [
+            each.figure for each in known if not each.recorded and mixture(each.provenance["made"])
+        ],
+        "on record, but not as committed": [
+            "/".join(base.parts[-2:])
+            for base in not_committed(e.data.with_suffix("") for e in known if e.recorded)
+        ],
+    }
+    return "; ".join([places, *(f"{k}: {', '.join(names)}" for k, names in notes.items() if names)])

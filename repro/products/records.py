@@ -1,0 +1,379 @@
+"""Committed results of each figure (records/), from which it is judged and drawn without training.
+
+A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}. Each
+folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha256sum -c`.
+records/claims.json has the claims of them all (`repro.products.claims_json`).
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+from repro.core import catalog, discovery
+from repro.core.cells import check_keys
+from repro.core.locks import held_by_another, locked
+from repro.core.suite import Suite
+from repro.cores import usable_cores
+from repro.errors import UserError
+from repro.files import read_json, sha256_file, write_bytes, write_json
+from repro.lineage import arithmetic, foreign, history, provenance
+from repro.lineage.checkout import ROOT
+from repro.products.built import finished, refuse_other_code
+from repro.products.claims_json import FiledClaim, check_rows, filed, read_rows, whole
+from repro.products.picture import write_figure, write_text
+from repro.products.published import CLAIMS, DATA, PROVENANCE, put
+from repro.products.run_table import chosen_after_seeing
+from repro.verdicts import evidence
+from repro.verdicts.judged_claims import JudgedClaim, scoreboard_page
+
+RECORDS = ROOT / "records"
+SUMS = "SHA256SUMS"
+EVERY_CLAIM = "claims.json"  # of all folders
+TEXT = ".md"
+KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
+# Of a provenance.json, what holds in results/ alone, and what the studies themselves say today.
+NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
+
+
+class Record(TypedDict):
+    """The JSON of a record."""
+
+    provenance: "MadeOf"
+    data_sha256: str
+    claims: list[dict]
+
+
+class MadeOf(TypedDict):
+    """The provenance of a record."""
+
+    scale: str
+    data: str
+    label: str
+    embedded: bool
+    cells: list[str]
+    data_sha256: str
+    made: list[dict]
+    code: NotRequired[str]  # of its figure, in records of before a figure's folder bore it
+    datasets: NotRequired[dict[str, dict]]
+    seeds: NotRequired[list[int]]
+    unclean: NotRequired[list[str]]
+
+
+def record(suite: Suite, unclean: bool = False) -> list[Path]:
+    """Copy data, claims, provenance and picture of the configured figures to records/, with a new
+    scoreboard of all records there; returns the records' paths without suffix.
+
+    Of another arithmetic than the default nothing is recorded but what claims measured under it
+    (`repro.verdicts.evidence`), and their file's path is returned.
+    unclean: whether figures may be recorded, and marked ("unclean" in their provenance), whose runs
+    cannot be traced to one clean version of their code (`provenance.doubts`).
+    Raises UserError, and records nothing, where one is such, or is not finished.
+    """
+    found = _to_record(suite, unclean)
+    with only_one():
+        if suite.config.arithmetic != arithmetic.DEFAULT:
+            kept = [path for each in found for path in _record_second(*each)]
+            return list(dict.fromkeys(kept))
+        written = [_record(suite, *each) for each in found]
+        _seal(written)
+    return written
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Be the only process that changes what is on record: who seals a folder vouches for all that
+    is in it, and who adds rows to a table writes the others again."""
+    with locked(_lock()):
+        yield
+
+
+def _lock() -> Path:
+    """The file that is there while somebody changes what is on record."""
+    return RECORDS.with_name(".record.lock")
+
+
+def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
+    """Write a figure's record; returns its path without suffix. folder: of the finished figure.
+    made: its provenance."""
+    # One, or models of GPUs with one compute capability (`cells.check_compatible`).
+    device = "+".join(provenance.devices(made["made"]))
+    target = _below_records(suite.config.scale, suite.label, device, figure_name)
+    data = folder.parent / DATA
+    for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
+        write_bytes(target.with_suffix(suffix), source.read_bytes())
+    claims = read_rows(folder / CLAIMS)
+    write_text(target, figure_name, data, claims, made)
+    kept = {key: value for key, value in made.items() if key not in NOT_KEPT}
+    write_json(
+        target.with_suffix(".json"),
+        {"provenance": kept, "data_sha256": sha256_file(data), "claims": claims},
+    )
+    return target
+
+
+def _below_records(*names: str) -> Path:
+    """A path in RECORDS; raises UserError where names or links lead out of it."""
+    path = RECORDS.joinpath(*names)
+    if not path.resolve().is_relative_to(RECORDS.resolve()):
+        raise UserError(
+            f"{path!a}: is not below {RECORDS}, so that nothing is recorded there; remove the link "
+            "that leads out of it, or delete the provenance.json that names such a device"
+        )
+    return path
+
+
+def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
+    """Name, folder and provenance, with its mark, of each configured figure. unclean: see
+    `record`."""
+    names = discovery.selected_figures(suite.config.figures)
+    refuse_other_code(suite, names)
+    found, doubtful = [], {}
+    for name in names:
+        folder = finished(suite, name)
+        made = read_json(folder.parent / PROVENANCE)
+        if doubts := provenance.doubts(made["made"]):
+            doubtful[name] = made["unclean"] = doubts
+        found.append((name, folder, made))
+    if doubtful and not unclean:
+        first, doubts = next(iter(doubtful.items()))
+        others = f", and {len(doubtful) - 1} more figures" if len(doubtful) > 1 else ""
+        mark = suite.command("record --unclean", suite.config.figures, "python -m repro")
+        raise UserError(
+            f"record: {first}: {'; '.join(doubts)}{others}; delete {suite.paths.results} and make "
+            f"their runs from one clean commit, or mark the record: {mark}"
+        )
+    return found
+
+
+def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Path]:
+    """Keep what a finished figure's claims measured; returns their file, if anything was run."""
+    paper = figure_name.split("/")[0]
+    if not provenance["made"]:
+        return []
+    (name,) = {arithmetic.of(entry) for entry in provenance["made"]}
+    claims = read_rows(folder / CLAIMS)
+    evidence.keep(paper, claims, name, sha256_file(folder.parent / DATA))
+    return [ROOT / evidence.second_path(paper)]
+
+
+def rejudge(suite: Suite) -> list[Path]:
+    """Judge and draw the recorded figures again from their recorded data, after a claim or drawing
+    was changed while runs and table were not; returns the records' paths without suffix."""
+    written: list[Path] = []
+    with only_one():
+        try:
+            for figure_name in discovery.selected_figures(suite.config.figures):
+                for base in recorded(suite, figure_name):
+                    _rejudge(figure_name, base)
+                    written.append(base)
+        finally:  # a figure that cannot be judged leaves those before it whole
+            _seal(written)
+    return written
+
+
+def _rejudge(figure_name: str, base: Path) -> None:
+    """Judge and draw a record again. base: its path without suffix."""
+    saved, data = read_record(base), base.with_suffix(".csv")
+    with tempfile.TemporaryDirectory() as folder:
+        claims = write_figure(Path(folder), figure_name, data, as_built(figure_name, saved))
+        for suffix in (".png", TEXT):
+            write_bytes(base.with_suffix(suffix), Path(folder, base.name + suffix).read_bytes())
+    write_json(base.with_suffix(".json"), saved | {"claims": claims})
+
+
+def as_built(figure_name: str, saved: dict) -> dict:
+    """A record's provenance with what the studies say today of what was chosen after seeing."""
+    made = saved["provenance"]
+    return made | {"chosen_after_seeing": chosen_after_seeing(figure_name, made["scale"])}
+
+
+def read_record(base: Path) -> dict:
+    """A record's JSON: "claims", "provenance", "data_sha256".
+
+    base: the record's path without suffix.
+    Raises UserError if one of its files is missing or differs from SHA256SUMS, and if it holds what
+    this suite would not have written.
+    """
+    folder = base.parents[1]
+    expected = sums(folder)
+    for path in (base.with_suffix(suffix) for suffix in KEPT):
+        found = sha256_file(path) if path.exists() else None
+        # Records of before there were texts have none until they are judged again.
+        missing = found is None and path.suffix != TEXT
+        if missing or found != expected.get(path.relative_to(folder).as_posix()):
+            raise UserError(f"{path}: is not what {SUMS} says; {_way_out()}")
+    return _checked(read_json(base.with_suffix(".json")), base.with_suffix(".json"))
+
+
+def _way_out() -> str:
+    """What to do where a record is not what it should be."""
+    other = held_by_another(_lock())
+    wait = f"{other} records at this moment, run the same command again when it has ended; else "
+    return (wait if other else "") + "restore records/ with git"
+
+
+def _checked(saved: object, path: Path) -> dict:
+    """A record's JSON. Raises UserError, naming the file, where its entries are not those that
+    `record` writes, or its texts are none that a page or a terminal may show."""
+    remedy = "restore records/ with git"
+    check_keys(saved, Record, path, remedy)
+    assert isinstance(saved, dict)
+    made_of = saved["provenance"]
+    for entry in made_of["made"]:
+        check_keys(entry, {"device": str, "runs": int}, path, remedy)
+        foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
+    check_rows(saved["claims"], path, remedy)
+    if not foreign.is_shown_as_it_is(saved):
+        raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
+    return saved
+
+
+def not_committed(bases: Iterable[Path]) -> list[Path]:
+    """Those of these records that are not as git has them: new ones, and ones that were edited
+    together with SHA256SUMS. None of them where git cannot say. bases: paths without suffix."""
+    files = {base.with_suffix(suffix): base for base in bases for suffix in KEPT}
+    paths = [f":(literal){path}" for path in files]
+    said = history.git("status", "--porcelain", "--untracked-files=all", "--", *paths, root=ROOT)
+    if not paths or not said:
+        return []
+    changed = (ROOT / line.split()[-1] for line in said.splitlines())
+    return list(dict.fromkeys(files[path] for path in changed if path in files))
+
+
+def sums(folder: Path) -> dict[str, str]:
+    """Name of a file -> its SHA-256 according to the SHA256SUMS of a folder of records. Raises
+    UserError, naming the line, where there is none, or it is of no digest and name."""
+    path = folder / SUMS
+    if not path.exists():
+        raise UserError(f"{path}: is missing; restore records/ with git")
+    found = {}
+    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+        digest, _, name = line.partition("  ")
+        if not (foreign.fits(digest, foreign.DIGEST) and name):
+            raise UserError(
+                f"{path}, line {number}: {line[:20]!a} is no digest and name, as after a merge "
+                "with conflicts; restore records/ with git, then record what is new"
+            )
+        found[name] = digest
+    return found
+
+
+def _seal(bases: Sequence[Path]) -> None:
+    """After records were written: update their digests, the scoreboards of their folders, and the
+    file of every claim.
+
+    Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
+    """
+    for folder in {base.parents[1] for base in bases}:
+        here = [base for base in bases if folder in base.parents]
+        _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in KEPT])
+        page = folder / "scoreboard.md"
+        write_bytes(page, recorded_board(folder))
+        _note_digests(folder, [page])
+    if bases:
+        write_json(RECORDS / EVERY_CLAIM, whole(every_claim(), history.head() or ""))
+
+
+def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
+    """Write the digests of these files into the SHA256SUMS of their folder of records."""
+    digests = sums(folder) if (folder / SUMS).exists() else {}
+    digests |= {path.relative_to(folder).as_posix(): sha256_file(path) for path in paths}
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    write_bytes(folder / SUMS, "".join(lines).encode())
+
+
+def on_record(suite: Suite) -> list[JudgedClaim]:
+    """The judged claims on record at the configured scale and data."""
+    names = catalog.figure_names()
+    bases = (base for name in names for base in recorded(suite, name)[:1])
+    return [row for base in bases for row in read_record(base)["claims"]]
+
+
+def recorded_claims(folder: Path) -> list[JudgedClaim]:
+    """The judged claims of all records in a folder records/<scale>/<data>/<device>/."""
+    return [claim for base in _bases(folder) for claim in read_record(base)["claims"]]
+
+
+def _bases(folder: Path) -> list[Path]:
+    """The records in a folder of them, by paper and figure."""
+    bases = (folder / name for name in catalog.figure_names())
+    return [base for base in bases if base.with_suffix(".json").exists()]
+
+
+def every_claim() -> list[FiledClaim]:
+    """The judged claims of all records, at every scale, on all data and of every device."""
+    folders = sorted(path.parent for path in RECORDS.rglob(SUMS))
+    return [
+        filed(claim, saved["provenance"], base.with_suffix(".csv"), base.with_suffix(".png"))
+        for folder in folders
+        for base in _bases(folder)
+        for saved in [read_record(base)]
+        for claim in saved["claims"]
+    ]
+
+
+def recorded_board(folder: Path) -> bytes:
+    """The scoreboard of a folder of records, as a Markdown page there."""
+    rows = recorded_claims(folder)
+    pages = {row["figure"]: folder / f"{row['figure']}.md" for row in rows}
+    return scoreboard_page(folder, "/".join(folder.parts[-3:]), rows, pages)
+
+
+def recorded(suite: Suite, figure_name: str) -> list[Path]:
+    """Paths, without suffix, of a figure's records at this scale and data, one for each device;
+    also of those that SHA256SUMS lists but that are missing, for reading them to fail."""
+    return recorded_at(suite.config.scale, suite.label, figure_name)
+
+
+def recorded_at(scale: str, label: str, figure_name: str) -> list[Path]:
+    """`recorded` of a scale and data by name."""
+    try:
+        folders = sorted((RECORDS / scale / label).glob("*"))
+    except OSError:  # of so many folders' digests that no folder can be named by them
+        return []
+    bases = [folder / figure_name for folder in folders]
+    return [base for base in bases if base.with_suffix(".json").exists() or _is_listed(base)]
+
+
+def _is_listed(base: Path) -> bool:
+    folder = base.parents[1]
+    name = base.relative_to(folder).with_suffix(".json").as_posix()
+    return (folder / SUMS).exists() and name in sums(folder)
+
+
+def redraw(suite: Suite) -> list[str]:
+    """Draw the configured figures from records/ into figures/, without training or network.
+
+    Returns lines: the PDFs drawn, then figures without a record. Raises UserError if all are.
+    """
+    names = discovery.selected_figures(suite.config.figures)
+    found = {name: bases[0] for name in names if (bases := recorded(suite, name))}
+    if not found:
+        raise UserError(f"no records for {describe(suite)}")
+    import seaborn  # noqa: F401  here, so that the processes that are forked need not
+
+    from repro.verdicts import drawing  # noqa: F401
+
+    with ProcessPoolExecutor(min(len(found), usable_cores())) as pool:
+        drawn = [*map(str, pool.map(_redraw, found, found.values()))]
+    return drawn + [f"figures/{name}.pdf: no record" for name in names if name not in found]
+
+
+def _redraw(figure_name: str, base: Path) -> Path:
+    """The PDF of a figure, drawn from its record."""
+    saved = read_record(base)
+    with tempfile.TemporaryDirectory() as folder:
+        made = as_built(figure_name, saved)
+        write_figure(Path(folder), figure_name, base.with_suffix(".csv"), made)
+        pdf, *_ = put(Path(folder), figure_name)
+    return pdf
+
+
+def describe(suite: Suite) -> str:
+    """For a message: the configured scale and data, and those of which there are records."""
+    folders = sorted({p.parents[1].relative_to(RECORDS).as_posix() for p in RECORDS.rglob(SUMS)})
+    existing = ", ".join(folders) or "none at all"
+    return f"scale {suite.config.scale}, data {suite.label}; there are {existing}"

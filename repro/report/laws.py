@@ -1,0 +1,338 @@
+"""Laws that papers state for a best rate, held against every slope on record. No torch.
+
+Two tables of data: studies/laws.csv, a row a law, and studies/slopes.csv, a row a slope that the
+suite measures, with what it is of. A law and a slope are the same thing where they have one
+quantity and where all that the law asks for is so of the slope's runs.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from repro.core import rows
+from repro.core.study import SCALES
+from repro.errors import UserError
+from repro.files import read_json
+from repro.products.records import EVERY_CLAIM, RECORDS, read_record, recorded_at
+from repro.verdicts.claims import Measurement
+from repro.verdicts.intervals import joined, of_estimators
+from repro.verdicts.judged_claims import JudgedClaim
+from repro.verdicts.run_sweeps import slope_over_seeds, sweep_of
+from repro.verdicts.typeset import markdown, plain
+from widthwise.checks.sweep import NEAR, Sweep, Sweeps
+
+PAGE = "laws --page"
+LAWS, SLOPES = "studies/laws.csv", "studies/slopes.csv"
+ABSTRACT = "abstract only"
+AGREES, EXCLUDED, OTHER = "agrees", "excluded", "another thing"
+DIFFERS = f"differs, {ABSTRACT}"  # what was read in an abstract alone is never called excluded
+UNTOLD = "cannot be told"
+WORDS = (EXCLUDED, DIFFERS, AGREES, UNTOLD)  # a negative result stands first
+TEXT = re.compile(r"arXiv \d{4}\.\d{5}v\d+|[\w.-]+/[\w.-]+ [0-9a-f]{7,40}")
+NUMBER = re.compile(r"-?\d+(/[1-9]\d*|\.\d+)?")
+QUANTITY = re.compile(r"\w.* against \w.*")
+A_SLOPE = re.compile(r"slope of log|exponent (in|of) ")  # how a claim's quantity begins
+LR, LOSS = "lr", "train_loss"  # columns of the tables that slopes are read from
+HALF_WAY = 0.25
+NO_PROBLEM = ("scale: ", "data: ", "noise: the interval reaches over the bound")
+
+
+@dataclass(frozen=True)
+class Law:
+    """A power law that somebody states. The fields are the file's columns, in its order.
+
+    law: a name for it. paper: whose. text: what was read, `arXiv 2506.15025v1` or a repository and
+    its commit. quantity: `best rate against width`. exponent: with the text's digits. where: what
+    it is meant for, in words that slopes.csv has too, between semicolons. place: where the formula
+    stands, or ABSTRACT. words: what the text says.
+    """
+
+    law: str
+    paper: str
+    text: str
+    quantity: str
+    exponent: str
+    where: str
+    place: str
+    words: str
+
+    def __post_init__(self) -> None:
+        if not TEXT.fullmatch(self.text):
+            raise ValueError(f"text {self.text!r}: write it as arXiv 2506.15025v1 or a/b 92d63d4")
+        if not NUMBER.fullmatch(self.exponent):
+            raise ValueError(f"exponent {self.exponent!r} is no number; write it as -1/2 or 0.32")
+        if not (self.place.strip() and self.words.strip()):
+            raise ValueError(f"place and words: say where the formula stands, or {ABSTRACT!r}")
+        _check(self)
+
+    @property
+    def number(self) -> float:
+        return float(Fraction(self.exponent))
+
+    @property
+    def source(self) -> str:
+        """The text that was read, a link."""
+        name, number = self.text.split(" ")
+        page = f"arxiv.org/abs/{number}" if name == "arXiv" else f"github.com/{name}/tree/{number}"
+        return f"{self.paper}, [{self.text}](https://{page})"
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A slope that the suite measures. The fields are the file's columns, in its order.
+
+    figure: whose record has it. slope: the claim's id, or a name for what is read from the figure's
+    table. quantity, where: as of a law. over: the column that the best rate is held against; empty
+    of a claim. rows: which rows of the table, `stage=shallow | stage=deep & model.depth=4`.
+    """
+
+    figure: str
+    slope: str
+    quantity: str
+    where: str
+    over: str
+    rows: str
+
+    def __post_init__(self) -> None:
+        if bool(self.over) != bool(self.rows):
+            raise ValueError("over and rows belong together: a slope of a claim has neither")
+        if wrong := [part for part in self._parts() if "=" not in part]:
+            raise ValueError(f"rows {wrong[0]!r}: write them as column=value")
+        _check(self)
+
+    def _parts(self) -> list[str]:
+        return [part for part in re.split(r" [|&] ", self.rows) if part]
+
+    def choices(self) -> list[dict[str, str]]:
+        """Each a choice of rows by column and value; together they are the slope's."""
+        every = [each.split(" & ") for each in self.rows.split(" | ")]
+        return [dict(part.split("=", 1) for part in parts) for parts in every]
+
+
+def _check(row: Law | Slope) -> None:
+    if not QUANTITY.fullmatch(row.quantity):
+        raise ValueError(f"quantity {row.quantity!r}: say what goes with what, `... against ...`")
+    if not tags(row) <= {word.strip() for word in row.where.split(";")} - {""}:
+        raise ValueError(f"where {row.where!r} is empty between two semicolons")
+
+
+def tags(row: Law | Slope) -> set[str]:
+    """What a law asks for, or what is so of a slope's runs."""
+    return {word.strip() for word in row.where.split(";")}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A slope as one record has it. problem: why nothing can be told from it, "" where it can."""
+
+    slope: Slope
+    scale: str
+    data: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    problem: str = ""
+
+    @property
+    def told(self) -> bool:
+        return not self.problem and None not in (self.value, self.low, self.high)
+
+    def holds(self, number: float) -> bool:
+        """Whether its interval contains a number."""
+        return self.low is not None and self.high is not None and self.low <= number <= self.high
+
+    @property
+    def interval(self) -> str:
+        if self.value is None:
+            return "-"
+        if self.low is None or self.high is None:
+            return f"{self.value:z.2f}"
+        return f"{self.value:z.2f} [{self.low:z.2f}, {self.high:z.2f}]"
+
+
+def laws() -> list[Law]:
+    """Every law on file; raises UserError, naming the line, where one is not as `Law` has it."""
+    return _named([(place, law, law.law) for place, law in rows.read(LAWS, Law)])
+
+
+def slopes() -> list[Slope]:
+    """Every slope on file, as `laws`."""
+    found = rows.read(SLOPES, Slope)
+    return _named([(place, each, f"{each.figure} {each.slope}") for place, each in found])
+
+
+def _named(found: Sequence[tuple[str, object, str]]) -> list:
+    seen: set[str] = set()
+    for place, _, name in found:
+        if name in seen:
+            raise UserError(
+                f"{place}: {name!r} stands there twice; give each row a name of its own"
+            )
+        seen.add(name)
+    return [row for _, row, _ in found]
+
+
+def missing(law: Law, slope: Slope) -> list[str]:
+    """Why a slope is another thing than a law speaks of; empty where it is the same."""
+    if law.quantity != slope.quantity:
+        return [law.quantity]
+    return sorted(tags(law) - tags(slope))
+
+
+def says(law: Law, found: Measured) -> str:
+    """What a slope on record says of a law: AGREES where its interval contains the exponent."""
+    if missing(law, found.slope):
+        return OTHER
+    if not found.told:
+        return UNTOLD
+    if found.holds(law.number):
+        return AGREES
+    return DIFFERS if law.place == ABSTRACT else EXCLUDED
+
+
+def is_near(law: Law, found: Measured) -> bool:
+    """Whether a slope that does not agree is all nearer to the law than half way to the next of the
+    usual powers, which are 1/2 apart: so the suite's own claims are judged."""
+    ends = [abs(end - law.number) for end in (found.low, found.high) if end is not None]
+    return says(law, found) in (EXCLUDED, DIFFERS) and max(ends) < HALF_WAY
+
+
+def claims() -> list[JudgedClaim]:
+    """The claims on record, without those of the scale that judges nothing."""
+    every = read_json(RECORDS / EVERY_CLAIM)["claims"]
+    return [claim for claim in every if claim["scale"] != SCALES[0] and claim["n"]]
+
+
+def on_record(known: Sequence[Slope], recorded: Sequence[JudgedClaim]) -> list[Measured]:
+    """The slopes that are on record, in the order of the file. recorded: the claims there."""
+    found = []
+    for slope in known:
+        of_it = [c for c in recorded if (c["figure"], c["claim"]) == (slope.figure, slope.slope)]
+        found += [of_claim(slope, claim) for claim in of_it]
+        found += _of_tables(slope, recorded) if slope.over else []
+    return found
+
+
+def _of_tables(slope: Slope, recorded: Sequence[JudgedClaim]) -> list[Measured]:
+    """A slope that is read from its figure's table, of every scale and data that has one."""
+    places = dict.fromkeys((c["scale"], c["data"]) for c in recorded if c["figure"] == slope.figure)
+    bases = [(*at, base) for at in places for base in recorded_at(*at, slope.figure)]
+    for *_, base in bases:
+        read_record(base)  # its digests
+    return [of_table(slope, scale, data, base.with_suffix(".csv")) for scale, data, base in bases]
+
+
+def unnamed(known: Sequence[Slope], recorded: Sequence[JudgedClaim]) -> list[str]:
+    """Claims on record whose quantity is a slope, and that the file has not; once a record."""
+    named = {slope.slope for slope in known}
+    found = [c["claim"] for c in recorded if A_SLOPE.match(c["quantity"])]
+    return [claim for claim in found if claim not in named]
+
+
+def of_claim(slope: Slope, claim: JudgedClaim) -> Measured:
+    """A slope as a judged claim has it. What the reason says of the claim's own bound, and of
+    where it is meant to hold, is no matter of a law."""
+    parts = claim["reason"].split("; ")
+    problem = joined(*(part for part in parts if not part.startswith(NO_PROBLEM)))
+    ends = claim["measured"], claim["low"], claim["high"]
+    return Measured(slope, claim["scale"], claim["data"], *ends, claim["n"], problem)
+
+
+def of_table(slope: Slope, scale: str, data: str, table: Path) -> Measured:
+    """A slope of the best rate that no claim has, from a figure's table: by the estimator of the
+    claims that are of such slopes."""
+    import pandas as pd
+
+    found = _slope(pd.read_csv(table), slope)
+    value, low, high = (
+        None if math.isnan(each) else each for each in (found.value, found.low, found.high)
+    )
+    return Measured(slope, scale, data, value, low, high, found.n, found.problem)
+
+
+def _slope(data, slope: Slope) -> Measurement:
+    curves: dict[float, Sweep] = {}
+    for choice in slope.choices():
+        for size, runs in _chosen(data, slope, choice).groupby(slope.over):
+            curves[float(size)] = sweep_of(runs, LR, LOSS)
+    if len(curves) < 2:
+        raise UserError(f"{SLOPES}: {slope.slope}: no two values of {slope.over} in its rows")
+    sweeps = Sweeps(sorted(curves.items()))
+    edges = [f"{size:g}" for size, each in sweeps.items() if each.at_edge]
+    problem = f"the best rate is at its grid's edge: {', '.join(edges)}" if edges else ""
+    first, second = (slope_over_seeds(sweeps, reach, problem) for reach in (NEAR, 2 * NEAR))
+    return of_estimators(first, second)
+
+
+def _chosen(data, slope: Slope, choice: dict[str, str]):
+    """The rows of a table that have these values, a number as it may be written."""
+    for column, value in choice.items():
+        if column not in data:
+            raise UserError(f"{SLOPES}: {slope.slope}: its table has no column {column}")
+        known = data[column]
+        data = data[known == (float(value) if known.dtype.kind in "if" else value)]
+    return data
+
+
+def lines() -> list[str]:
+    """What records say of the laws that one of their slopes is of; every law; and the slopes that
+    are another thing for all of them."""
+    stated, known, recorded = laws(), slopes(), claims()
+    found, others = on_record(known, recorded), unnamed(known, recorded)
+    pairs = [(law, each) for law in stated for each in found if not missing(law, each.slope)]
+    pairs.sort(key=lambda pair: (WORDS.index(says(*pair)), is_near(*pair)))
+    same = {each.slope for _, each in pairs}
+    alone = [each.slope.slope for each in found if each.slope not in same] + others
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(alone))
+    said = Counter(says(*pair) for pair in pairs)
+    near = sum(is_near(*pair) for pair in pairs)
+    number = len(found) + len(others)
+    words = "; ".join(f"{word} {said[word]}" for word in WORDS)
+    return [
+        f"{len(stated)} laws of {len({law.text for law in stated})} texts, {number} slopes on "
+        f"record. Of {len(pairs)} pairs that are the same thing: {words}. Of those that do not "
+        f"agree, within {Fraction(HALF_WAY)}: {near}.",
+        "",
+        *markdown([HEAD, *(_line(*pair, stated) for pair in pairs)]),
+        *["", "Every law, and how many slopes on record say what of it:", ""],
+        *markdown([HEAD_OF_LAWS, *(_counts(law, found, len(others)) for law in stated)]),
+        *["", f"Slopes on record that are another thing for every law here: {names or 'none'}."],
+    ]
+
+
+HEAD = ("says", "law", "exponent", "slope on record", "measured", "n")
+HEAD_OF_LAWS = ("law", "exponent", "is meant for", *WORDS, OTHER, "place, and what it says")
+
+
+def _line(law: Law, found: Measured, stated: Sequence[Law]) -> list[str]:
+    """A pair's line. Of what is so of the runs it shows what the law does not ask for."""
+    word = says(law, found)
+    if word == AGREES:
+        rivals = (each for each in stated if says(each, found) == AGREES)
+        also = {each.number: each.exponent for each in rivals if each.number != law.number}
+        word += f", as does {' and '.join(also.values())}" if also else ""
+    elif word == UNTOLD:
+        word += f": {found.problem or 'no interval'}"
+    elif is_near(law, found):
+        word += f"; within {Fraction(HALF_WAY)}"
+    further = [each for each in found.slope.where.split("; ") if each not in tags(law)]
+    slope = f"`{found.slope.slope}`, {found.scale}, {found.data}"
+    at = "<br>".join(filter(None, [slope, plain("; ".join(further))]))
+    return [word, f"`{law.law}`", law.exponent, at, found.interval, str(found.n)]
+
+
+def _counts(law: Law, found: Sequence[Measured], others: int) -> list[str]:
+    """A law's line. others: slopes that are another thing than any law speaks of."""
+    said = Counter(says(law, each) for each in found)
+    near = Counter(says(law, each) for each in found if is_near(law, each))
+    said[OTHER] += others
+    told = [str(said[word] or "-") for word in (*WORDS, OTHER)]
+    for k, word in enumerate((EXCLUDED, DIFFERS)):
+        told[k] += f", {near[word]} within {Fraction(HALF_WAY)}" if near[word] else ""
+    name = f"`{law.law}`: {law.quantity}<br>{law.source}"
+    return [name, law.exponent, plain(law.where), *told, plain(f"{law.place}: {law.words}")]

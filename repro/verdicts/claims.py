@@ -1,0 +1,327 @@
+"""Claims of the papers, what is expected and what was measured of them. No torch."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from repro.core.study import OPTIONAL_SCALES, OVERNIGHT, SCALES, WORKSTATION
+from repro.errors import UserError, did_you_mean
+from repro.statistics import (
+    estimate,
+    jackknife,
+    of_jackknife,
+    student,
+    t_interval,
+)
+
+# What a claim rests on. The first three are claims of a paper; the others are ours.
+TRAINING = "training"  # runs
+THEORY = "theory"  # a closed form, held against simulation
+ARITHMETIC = "arithmetic"  # of the paper's own numbers
+SELF_CHECK = "self-check"  # the suite is built as the paper prints
+CONTROL = "control"  # what else might have given a result
+OF_A_PAPER = (TRAINING, THEORY, ARITHMETIC)
+KINDS = (*OF_A_PAPER, SELF_CHECK, CONTROL)
+
+# Where a bound comes from.
+STATED = "stated"  # the paper says it, in numbers or in words such as "lower"
+TOLERANCE = "tolerance"  # the paper prints a value, an equality or "the same"; how near is ours
+OURS = "ours"  # the paper prints nothing of it
+BASES = (STATED, TOLERANCE, OURS)
+
+# What was seen, whether or not it binds.
+AGREES = "agrees"
+DIFFERS = "differs"
+UNCLEAR = "inconclusive"
+NOTHING = ""  # there is no bound to agree with
+
+# The status of a claim: one word, the same everywhere.
+REPRODUCED = "reproduced"  # agrees, and binds
+NOT_REPRODUCED = "not reproduced"  # differs, and binds
+INCONCLUSIVE = UNCLEAR  # binds, and the interval does not say, or another law would say the same
+NEEDS_MORE = "needs a larger scale"  # or real data; shown beside what was seen
+NO_BOUND = "no bound"
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NEEDS_MORE, NO_BOUND)
+
+FEWEST = {"reduced": 3, OVERNIGHT: 5}  # seeds from which a training claim is told
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """An interval in which a quantity should lie, and its wording; nan if nothing is expected.
+
+    strict: its ends do not count as inside. basis: where the bound comes from, one of BASES; ""
+    where there is none. why: what a tolerance, or a bound of ours, was chosen by; one sentence.
+    """
+
+    low: float
+    high: float
+    text: str
+    strict: bool = False
+    basis: str = ""
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if self.basis and self.basis not in BASES:
+            raise UserError(f"bound {self.text!r}: unknown basis {self.basis!r}: {BASES}")
+        if self.basis in (TOLERANCE, OURS) and not self.why:
+            raise UserError(f"bound {self.text!r}: say in one sentence why it is there")
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies in the interval."""
+        if self.strict:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
+
+    def edge(self, value: float) -> float:
+        """The end of the interval that lies nearest to a value."""
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        return min(ends, key=lambda end: abs(end - value))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def number(value: float, form: str = "g") -> str:
+    """A number as text: whole numbers from 1,000 up with all digits, others in format `form`."""
+    if 1_000 <= abs(value) < 2**53 and value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:{form}}"
+
+
+def within(value: float, tolerance: float, basis: str = "", why: str = "") -> Expectation:
+    """At most `tolerance` (absolute) away from the value."""
+    text = f"{number(value)} within {number(tolerance)}"
+    return Expectation(value - tolerance, value + tolerance, text, False, basis, why)
+
+
+def between(low: float, high: float, basis: str = "", why: str = "") -> Expectation:
+    """From low to high, ends included."""
+    return Expectation(low, high, f"{number(low)} to {number(high)}", False, basis, why)
+
+
+def inside(low: float, high: float, basis: str = "", why: str = "") -> Expectation:
+    """From low to high, ends excluded."""
+    return Expectation(low, high, f"inside {number(low)} to {number(high)}", True, basis, why)
+
+
+def below(value: float, basis: str = "", why: str = "") -> Expectation:
+    """Strictly below the value. Of a bare sign, below 0, the paper states it unless one says so."""
+    basis = basis or STATED * (value == 0)
+    return Expectation(-math.inf, value, f"below {number(value)}", True, basis, why)
+
+
+def at_most(value: float, basis: str = "", why: str = "") -> Expectation:
+    """At most the value."""
+    return Expectation(-math.inf, value, f"at most {number(value)}", False, basis, why)
+
+
+def above(value: float, basis: str = "", why: str = "") -> Expectation:
+    """Strictly above the value. Of a bare sign, above 0, the paper states it unless one says so."""
+    basis = basis or STATED * (value == 0)
+    return Expectation(value, math.inf, f"above {number(value)}", True, basis, why)
+
+
+def reported(text: str) -> Expectation:
+    """No bound: the quantity is reported beside what the paper says (`text`), and not judged."""
+    return Expectation(math.nan, math.nan, text)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measured quantity.
+
+    value; low, high: 95 % interval; the value twice where nothing is random, NaN where it is of one
+    run only. n: seeds behind the interval. problem: why nothing can be told from the value (an
+    optimum at the edge of its grid, a search limit), empty otherwise. detail: what a reader wants
+    beside it. freedom: degrees of freedom of the interval; NaN: n - 1.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    problem: str = ""
+    detail: str = ""
+    freedom: float = math.nan
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the interval, rounded down."""
+        return self.n - 1 if math.isnan(self.freedom) else max(1, math.floor(self.freedom))
+
+
+def over_seeds(
+    statistic: Callable[[Sequence[int]], float],
+    seeds: Iterable[int],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """Mean over seeds of a statistic of one seed's runs, with its Student t interval.
+
+    statistic: takes a list of one seed. Arms of a comparison share the seed, so it is paired.
+    """
+    seeds = sorted(int(seed) for seed in seeds)
+    values = [float(statistic([seed])) for seed in seeds]
+    return Measurement(*t_interval(values), len(seeds), problem, detail)
+
+
+def over_means(
+    statistic: Callable[[Sequence[int]], float],
+    seeds: Iterable[int],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """A statistic that needs the mean over seeds, as an optimum or a fit may, with its jackknife
+    interval.
+
+    statistic: takes a list of seeds.
+    """
+    seeds = sorted(int(seed) for seed in seeds)
+    return Measurement(*jackknife(statistic, seeds), len(seeds), problem, detail)
+
+
+def over_arms(
+    statistic: Callable[[Mapping[Any, Sequence[int]]], float],
+    arms: Mapping[Any, Iterable[int]],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """A statistic of arms that have seeds of their own, as many as each needs, with Welch's
+    interval: every arm's variance by a jackknife, and degrees of freedom by Satterthwaite.
+
+    statistic: takes arm -> its seeds. n is that of the arm with the fewest seeds.
+    """
+    seeds = {arm: sorted(map(int, its)) for arm, its in arms.items()}
+    whole, fewest = float(statistic(seeds)), min(map(len, seeds.values()))
+    parts = [
+        of_jackknife(
+            np.array(
+                [float(statistic({**seeds, arm: [s for s in its if s != left]})) for left in its]
+            )
+            if len(its) > 1
+            else np.array([math.nan])
+        )
+        for arm, its in seeds.items()
+    ]
+    found = estimate(whole, *parts)
+    return Measurement(whole, found.low, found.high, fewest, problem, detail, found.freedom)
+
+
+def over_both(
+    statistic: Callable[[int, Sequence[int]], float],
+    seeds: Iterable[int],
+    choosing: Iterable[int],
+    problem: str = "",
+    detail: str = "",
+) -> Measurement:
+    """Mean over seeds of what other seeds chose, with an interval of the whole chain: the variance
+    over the seeds that judge, and the jackknife's over those that choose, which all judges share.
+
+    statistic: takes a judging seed and the choosing seeds. choosing: at least two.
+    """
+    seeds, choosing = sorted(map(int, seeds)), sorted(map(int, choosing))
+    values = [float(statistic(seed, choosing)) for seed in seeds]
+    value = float(np.mean(values))
+    if not math.isfinite(value):
+        return Measurement(value, math.nan, math.nan, len(seeds), problem, detail)
+    without = [
+        float(np.mean([statistic(seed, [c for c in choosing if c != left]) for seed in seeds]))
+        for left in choosing
+    ]
+    n, k = len(seeds), len(choosing)
+    variance = np.var(values, ddof=1) / n + (k - 1) * np.var(without)
+    reach = student(min(n, k)) * math.sqrt(variance)
+    return Measurement(value, value - reach, value + reach, n, problem, detail)
+
+
+def over_batches(
+    values: np.ndarray, statistic: Callable[[np.ndarray], float], detail: str = ""
+) -> Measurement:
+    """`over_means` of an array.
+
+    values: shape (seeds, ...). statistic: takes their mean over seeds, of shape (...).
+    """
+    return over_means(
+        lambda sample: statistic(values[list(sample)].mean(0)), range(len(values)), detail=detail
+    )
+
+
+def exact(value: float, n: int = 1, problem: str = "", detail: str = "") -> Measurement:
+    """A value in which nothing is random. n: how many things it is of."""
+    return Measurement(float(value), float(value), float(value), n, problem, detail)
+
+
+def of_one_run(value: float, problem: str = "", detail: str = "") -> Measurement:
+    """A value of one seed: it has no interval, and nothing can be told from it."""
+    return Measurement(float(value), math.nan, math.nan, 1, problem, detail)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper, and what should be measured for it.
+
+    id: `<figure>.<name>`, unique within a paper. kind: what it rests on, one of KINDS.
+    statement, source: in our words, with the place. quantity: what is measured, in words.
+    expected: scale -> Expectation; it binds at these scales, and at another what was seen is held
+    against the paper scale's (or the last one given) without a verdict. Overnight the reduced
+    scale's binds and on a workstation the paper scale's, unless they have one of their own.
+    real_data: binds only on data the suite did not generate. published: a number of the published
+    settings: on a workstation it does not bind.
+    """
+
+    id: str
+    kind: str
+    statement: str
+    source: str
+    quantity: str
+    expected: Mapping[str, Expectation]
+    real_data: bool = False
+    published: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            hint = did_you_mean(self.kind, KINDS)
+            raise UserError(f"claim {self.id!r}: unknown kind {self.kind!r}: {hint}")
+        if not self.expected:
+            raise UserError(f"claim {self.id!r}: expected is empty; name a scale and a bound")
+
+    def at(self, scale: str) -> Expectation:
+        """What is expected at a scale."""
+        return self.expected.get(self._bound_of(scale), self.at_paper_scale())
+
+    def _bound_of(self, scale: str) -> str:
+        """The scale whose bound binds at a scale: its own, or that of which it is the longer or
+        the shorter form."""
+        if scale in self.expected or (scale == WORKSTATION and self.published):
+            return scale
+        return {OVERNIGHT: "reduced", WORKSTATION: "paper"}.get(scale, scale)
+
+    def elsewhere(self, scale: str, embedded: bool) -> str:
+        """Why the claim does not bind at a scale on this data, in words; "" if it does."""
+        if self._bound_of(scale) not in self.expected:
+            meant = (s for s in self.expected if s not in OPTIONAL_SCALES)
+            return f"scale: meant for {', '.join(meant) or ', '.join(self.expected)}"
+        return "data: built into the embedded data" if self.real_data and embedded else ""
+
+    def binds(self, scale: str, embedded: bool) -> bool:
+        """Whether there is a bound that is meant to hold at this scale and on this data."""
+        return not math.isnan(self.at(scale).low) and not self.elsewhere(scale, embedded)
+
+    def at_paper_scale(self) -> Expectation:
+        """The bound at paper scale, or of the largest scale that has one."""
+        return self.expected[max(self.expected, key=SCALES.index)]
+
+
+def all_scales(expectation: Expectation) -> dict[str, Expectation]:
+    """The same expectation at every scale: for quantities that do not depend on long training."""
+    return dict.fromkeys(SCALES, expectation)
+
+
+def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
+    """The same expectation at every scale whose runs train long enough to be judged; on a
+    workstation as at paper scale."""
+    return {"reduced": expectation, "paper": expectation}

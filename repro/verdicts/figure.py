@@ -1,0 +1,265 @@
+"""What a figure is: its texts, its claims, and the functions that make it. No torch.
+
+`figures/<paper>/<figure>.py` defines `FIGURE = Figure(...)`; nothing else names it.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from repro.core import catalog
+from repro.core.catalog import Shown, check_text
+from repro.core.names import CLAIM_IN_TEXT
+from repro.core.study import SCALES
+from repro.errors import UserError, did_you_mean
+from repro.lineage.checkout import check_call, is_listed, kind
+from repro.verdicts.claims import CONTROL, OURS, Claim, Measurement
+from repro.verdicts.power import Laws
+from repro.verdicts.typeset import Table
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import numpy as np
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row's bar. parts: name -> size, one after the other from 0, the first the darkest. low,
+    high: the 95 % interval of their sum; NaN where there is none."""
+
+    parts: Mapping[str, float]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Aside:
+    """What stands beside one row.
+
+    bar: None where there is none to draw. figures: words of a link -> where it leads,
+    `<paper>/<figure>#<what its plot is asked>`, as `transfer/bowls#workload=decoder`: a setting's
+    value by its column's name, `up`, `along`, and `table=open`; it is left out of a report without
+    that figure. files: paths in the checkout, which are copied into the report.
+    """
+
+    bar: Bar | None = None
+    figures: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Asides:
+    """What stands beside all rows.
+
+    rows: an Aside a row of the table. head: of their column. before: the head of the column that
+    it stands before. unit: of the bars' sizes. ends: of their common axis; what lies beyond is cut.
+    """
+
+    rows: Sequence[Aside]
+    head: str
+    before: str
+    unit: str
+    ends: tuple[float, float]
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of the bars' parts."""
+        bars = (row.bar for row in self.rows if row.bar)
+        return list(dict.fromkeys(name for bar in bars for name in bar.parts))
+
+
+@dataclass(frozen=True)
+class View:
+    """Columns of a figure's data.csv, and which of their values.
+
+    x: a setting. y: what was measured. only: setting -> the one value shown, or a tuple of those
+    that have a line each; a reader may switch to all others.
+    """
+
+    x: str
+    y: str
+    only: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(Shown):
+    """A figure: what it is made of, what the paper says about it, and the functions that make it.
+
+    The suite imports every figure's file to list the figures, which must stay fast: import pandas,
+    numpy and `repro.verdicts.drawing` inside the functions that use them, and torch nowhere.
+
+    title, studies: as of `Shown`.
+    caption: what every mark means, and where the paper has it; text beside the picture.
+    claims: what the paper says about it; each id begins with `<figure>.`.
+    reduce(runs): the table that is kept as data.csv; called once, when all runs are finished.
+        runs: name of a stage (`<paper>/<study>/<stage>`, `+<round>` for those of a search) -> a
+        table with a row for each evaluation of each run. Its columns are the axes of the study's
+        grid (`model.width`, `lr.embedding`, `seed`), the values tuned upstream, and what the task
+        records (`step`, `train_loss`); a diverged loss is infinite. Keep what the functions below
+        need, in an order that is always the same.
+    measure(data, scale): claim id -> its Measurement, for every claim and nothing else. data:
+        data.csv, read back. scale: smoke, reduced, overnight, workstation or paper.
+    draw(data, scale): the picture, on panels from `repro.verdicts.drawing.panels`. The suite adds
+        the title and one line of where it is from; only the layout of those panels can make room.
+    table(data, scale): in place of `draw`, of a figure that is a table: heads and cells, set as
+        text in PDF, Markdown, CSV and the report.
+
+    Where it has more to say:
+    outcome: the picture's title, a sentence that is true whatever came out, with `{claim}` in the
+        place of what a claim measured: `the best rate goes as width^{fig1.slope}`. The verdict of
+        these claims follows it (`repro.verdicts.judged_claims`); without it the title counts
+        verdicts.
+    view: where the report's plot of its data should begin, if not with what the picture shows.
+    asides(data, scale): of a table, what the report shows beside its rows: bars, links to what
+        other figures plot of a row, files of the checkout.
+    laws: claim id -> the paper's law and its rivals, between which the claim's test must tell:
+        every claim about training that has a bound below paper scale should have them.
+        `python -m repro power` draws tables from each and counts how often the claim agrees.
+    simulate(law, recorded, scale, rng): a table as `recorded` would be if a law of `laws` held: the
+        same columns, grid and seeds. recorded: data.csv on record, from which comes what a law
+        does not fix and the size of the noise between seeds (`repro.verdicts.noise`). rng: the only
+        source of randomness.
+    """
+
+    caption: str
+    claims: tuple[Claim, ...]
+    reduce: "Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]"
+    measure: "Callable[[pd.DataFrame, str], Mapping[str, Measurement]]"
+    draw: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
+    table: "Callable[[pd.DataFrame, str], Table] | None" = None
+    outcome: str = ""
+    view: View | None = None
+    asides: "Callable[[pd.DataFrame, str], Asides] | None" = None
+    laws: Mapping[str, Laws] = field(default_factory=dict)
+    simulate: "Callable[[str, pd.DataFrame, str, np.random.Generator], pd.DataFrame] | None" = None
+
+    def check(self, file: str) -> None:
+        """Raise UserError, in one line that names the file, for what the fields' types do not say:
+        which go together, and whether each function can be called as it will be."""
+        super().check(file)
+        check_text(file, "caption", self.caption)
+        self._check_claims(file)
+        self._check_outcome(file)
+        if (self.draw is None) == (self.table is None):
+            raise UserError(f"{file}: give draw or table, the one that it is")
+        if self.asides and not self.table:
+            raise UserError(f"{file}: has asides but no table, beside whose rows they would be")
+        self._check_laws(file)
+        arguments = {name: ["data", "scale"] for name in ("measure", "draw", "table", "asides")}
+        arguments |= {"reduce": ["runs"], "simulate": ["law", "recorded", "scale", "rng"]}
+        for name, positional in arguments.items():
+            if (function := getattr(self, name)) is not None:
+                check_call(file, name, function, positional)
+        if not isinstance(self.view, View | None):
+            raise UserError(
+                f"{file}: view is {kind(self.view)}; give a View of repro/verdicts/figure.py"
+            )
+
+    def _check_claims(self, file: str) -> None:
+        figure = Path(file).stem
+        if not is_listed(self.claims):
+            raise UserError(f"{file}: claims is {kind(self.claims)}; give a tuple of Claim")
+        seen = set()
+        for claim in self.claims:
+            if not isinstance(claim, Claim):
+                raise UserError(f"{file}: claims holds {kind(claim)}, not a Claim")
+            if not claim.id.startswith(f"{figure}."):
+                raise UserError(f"{file}: claim {claim.id!r} must be named '{figure}.<name>'")
+            if claim.id in seen:
+                raise UserError(f"{file}: claim {claim.id!r} is there twice")
+            seen.add(claim.id)
+            for scale in claim.expected:
+                if scale not in SCALES:
+                    hint = did_you_mean(scale, SCALES)
+                    raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {hint}")
+            for bound in claim.expected.values():
+                if not bound.basis and not math.isnan(bound.low):
+                    raise UserError(
+                        f"{file}: claim {claim.id!r}: {bound}: says not where the bound comes "
+                        "from; give it a basis, STATED, TOLERANCE or OURS of "
+                        "repro/verdicts/claims.py, and why"
+                    )
+
+    def _check_outcome(self, file: str) -> None:
+        if not isinstance(self.outcome, str) or "\n" in self.outcome:
+            raise UserError(f"{file}: outcome is {kind(self.outcome)}; give one line of text")
+        for name in CLAIM_IN_TEXT.findall(self.outcome):
+            self._check_is_claim(file, "outcome", name)
+
+    def _check_laws(self, file: str) -> None:
+        if not isinstance(self.laws, Mapping):
+            raise UserError(f"{file}: laws is {kind(self.laws)}; give a mapping, claim id to Laws")
+        if bool(self.laws) != bool(self.simulate):
+            raise UserError(f"{file}: laws and simulate go together; give both or neither")
+        for claim, laws in self.laws.items():
+            self._check_is_claim(file, "laws", claim)
+            if not isinstance(laws, Laws):
+                raise UserError(f"{file}: laws of {claim!r} is {kind(laws)}, not a Laws")
+
+    def _check_is_claim(self, file: str, field_name: str, name: str) -> None:
+        ids = [claim.id for claim in self.claims]
+        if name not in ids:
+            hint = did_you_mean(str(name), ids) if ids else "it has none"
+            raise UserError(f"{file}: {field_name} names {name!r}, no claim of it: {hint}")
+
+
+def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
+    """A figure as another one is, of other runs: the same picture, and the same bounds for claims
+    that are a control of ours, for the paper says nothing of these runs.
+
+    figure: its name, with which its claims begin. studies: study of the original -> the study that
+    is shown in its place.
+    """
+    of = {new: old for old, new in studies.items()}
+
+    def renamed(claim: str) -> str:
+        return f"{figure}.{claim.partition('.')[2]}"
+
+    def own_claim(claim: Claim) -> Claim:
+        expected = {
+            scale: replace(bound, basis=OURS, why=f"that of {claim.id}") if bound.basis else bound
+            for scale, bound in claim.expected.items()
+        }
+        return replace(claim, id=renamed(claim.id), kind=CONTROL, expected=expected)
+
+    def own_name(stage: str) -> str:
+        """The original's name of a stage, a round of its search included."""
+        study, plus, number = stage.partition("+")
+        parts = study.split("/")
+        module = "/".join(parts[:2])
+        return "/".join([of.get(module, module), *parts[2:]]) + plus + number
+
+    def reduce(runs):
+        return original.reduce({own_name(stage): table for stage, table in runs.items()})
+
+    def measure(data, scale):
+        found = original.measure(data, scale)
+        return {renamed(claim): measurement for claim, measurement in found.items()}
+
+    def shown(stage: str) -> str:
+        parts = stage.split("/")
+        module = "/".join(parts[:2])
+        return "/".join([studies.get(module, module), *parts[2:]])
+
+    return replace(
+        original,
+        title=f"{original.title} (other settings)",
+        outcome=CLAIM_IN_TEXT.sub(lambda found: f"{{{renamed(found[1])}}}", original.outcome),
+        studies=tuple(map(shown, original.studies)),
+        claims=tuple(map(own_claim, original.claims)),
+        reduce=reduce,
+        measure=measure,
+        laws={},
+        simulate=None,
+    )
+
+
+def figure_named(name: str) -> Figure:
+    """A figure by its name, `<paper>/<figure>`; raises UserError if there is none of that name, or
+    its file is broken."""
+    found = catalog.figure(name)
+    assert isinstance(found, Figure)  # what `Shown` is a part of
+    return found

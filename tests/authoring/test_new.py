@@ -1,0 +1,127 @@
+"""`repro new`: what a study and a figure are with other values, and what is refused."""
+
+import ast
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from repro.authoring import new
+from repro.core import discovery
+from repro.core.suite import load
+from repro.errors import UserError
+from repro.lineage.checkout import ROOT
+from repro.products import verify
+from repro.products.known import find_all
+from repro.verdicts.claims import CONTROL, of_one_run
+from repro.verdicts.figure import again, figure_named
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """The files that were to be written, and no page."""
+    files = {}
+    monkeypatch.setattr(new, "_written", lambda found, name: files.update(found) or [*found])
+    return files
+
+
+def test_a_study_has_other_values_wherever_it_has_some():
+    study = discovery.study("embedding_lr/width")
+    other = study.along({"model.width": [8], "seed": [9000, 9001]})
+    assert other.scales["smoke"] == study.scales["smoke"], "which proves the pipeline"
+    assert {*other.scales} == {"smoke", "reduced", "paper"}
+    for name in ("reduced", "paper"):
+        assert other.scales[name].grid["model.width"] == [8]
+    assert other.scales["paper"].grid["seed"] == [9000, 9001]
+    assert other.scales["reduced"].grid["seed"] == [], "where a study has no runs it gets none"
+    assert replace(other, scales=study.scales) == study
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "said"),
+    [
+        ("width", {"model.wdith": [8]}, "has no axis 'model.wdith': did you mean 'model.width'"),
+        ("width_and_vocabulary", {"size": [8]}, "sets model.width, data.vocab_size at once"),
+    ],
+)
+def test_an_axis_that_cannot_be_replaced_is_named(name, axes, said):
+    with pytest.raises(UserError, match=said):
+        discovery.study(f"embedding_lr/{name}").along(axes)
+
+
+def test_a_figure_again_shows_other_runs_by_the_same_claims():
+    original = figure_named("transfer/muon")
+    seen = []
+    bare = replace(
+        original,
+        reduce=lambda runs: seen.extend(runs),
+        measure=lambda data, scale: {claim.id: of_one_run(1.0) for claim in original.claims},
+    )
+    found = again(bare, "mine", {"transfer/decoder_muon": "transfer/mine_runs"})
+    found.check("figures/transfer/mine.py")
+    assert {s.rsplit("/", 1)[0] for s in found.studies} == {
+        "transfer/mine_runs"
+    } and "{mine." in found.outcome
+    for mine, its in zip(found.claims, original.claims, strict=True):
+        assert mine.kind == CONTROL and [*map(str, mine.expected.values())] == [
+            *map(str, its.expected.values())
+        ]
+    assert {*found.measure(pd.DataFrame(), "reduced")} == {claim.id for claim in found.claims}
+    found.reduce({"transfer/mine_runs/muP": 0, "transfer/mine_runs/muP+2": 0})
+    assert seen == ["transfer/decoder_muon/muP", "transfer/decoder_muon/muP+2"]
+
+
+def test_what_is_written_is_python_and_names_what_was_asked(written):
+    new.figure("upscaling/mine", of="upscaling/fig8", seeds=2)
+    new.figure("transfer/own", of="transfer/decoder_muon", widths=[8, 16], rates=[0.5])
+    new.figure("embedding_lr/bare", widths=[32, 64], seeds=4)
+    new.paper("another", "2511.01734v2")
+    for file, text in written.items():
+        assert not file.endswith(".py") or ast.parse(text)
+        assert not (ROOT / file).exists()
+    assert "STAGES = {" in written["studies/upscaling/mine_runs.py"]
+    assert '"seed": [9000, 9001]' in written["studies/upscaling/mine_runs.py"]
+    axes = written["studies/transfer/own_runs.py"]
+    assert '"model.width": [8, 16]' in axes and '"lr": [0.5]' in axes
+    assert '"width": [32, 64], "seed": [0, 1, 2, 3]' in written["studies/embedding_lr/bare_runs.py"]
+    assert "version = 2" in written["studies/another/paper.toml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nobody/fig1",), "unknown paper 'nobody'"),
+        (("embedding_lr/Fig",), "in small letters"),
+        (("embedding_lr/x", "embedding_lr/nothing"), "no figure shows it"),
+        (("embedding_lr/x", "upscaling/fig3", 2), "of several studies write it by hand"),
+        (("embedding_lr/x", "embedding_lr/fig2", 0, [], [0.5]), "it has"),
+        (("embedding_lr/x", "", 0, [], [0.5]), "name it with --of"),
+    ],
+)
+def test_what_cannot_be_written_is_said_in_one_line(words, said, written):
+    with pytest.raises(UserError, match=said) as error:
+        new.figure(*words)
+    assert "\n" not in str(error.value) and not written
+
+
+def test_no_file_is_written_over():
+    with pytest.raises(UserError, match=r"figures/embedding_lr/fig1.py: is there already"):
+        new._written({"figures/embedding_lr/fig1.py": ""}, "embedding_lr/fig1")
+
+
+def test_a_paper_that_is_not_run_yet_fails_no_verification_of_the_others():
+    suite = load(["scale=smoke"])
+    missing = verify.Outcome("rate_transfer/rates", verify.NO_RECORD, "")
+    verify.check(suite, [missing, verify.Outcome("embedding_lr/fig1", "identical", "")])
+    lost = verify.Outcome("embedding_lr/fig2", verify.NO_RECORD, "")
+    for outcomes in ([missing], [missing, lost], [lost, replace(lost, tier="identical")]):
+        with pytest.raises(UserError, match="have no record"):
+            verify.check(suite, outcomes)
+
+
+def test_the_scoreboard_of_all_figures_leaves_out_what_is_not_run_yet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = discovery.selected_figures(["rate_transfer", "embedding_lr/table1"])
+    assert [e.figure for e in find_all(load([]), asked, asked=False)] == ["embedding_lr/table1"]
+    with pytest.raises(UserError, match="rate_transfer/distance: has no data"):
+        find_all(load([]), asked)

@@ -1,0 +1,95 @@
+"""`repro pilot` and `repro register`: seeds that judge nothing, and a row planned by them."""
+
+import pytest
+
+from repro.authoring import registering, trials
+from repro.authoring.pilot import SEEDS, Piloted
+from repro.core import discovery, rows
+from repro.core.seeds import Seeds
+from repro.core.suite import load
+from repro.errors import UserError
+from repro.files import write_json
+from repro.verdicts.claims import Measurement
+from repro.verdicts.preregistration import Registered
+
+CLAIM = "rate_transfer/distance.network"
+TYPED = {"why": "half way to 0 and to -1", "known": "a trial"}
+
+
+@pytest.fixture
+def pilot(tmp_path, monkeypatch):
+    """The table of a pilot, whose power is known; the register is of another checkout."""
+    for module in (registering, rows):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    (tmp_path / "studies/rate_transfer").mkdir(parents=True)
+    planned = [("distance.network", trials.Planned(0.95, 0.8, 0.01, "1/n"))]
+    monkeypatch.setattr(trials, "planned", lambda suite, figure, table, seeds: planned)
+    write_json(tmp_path / "pilot.json", {"runs": 54, "seconds": 27.0})
+    return tmp_path / "pilot.csv"
+
+
+def test_a_pilot_has_seeds_of_its_own_in_every_stage_that_has_some():
+    suite = Piloted(load(["scale=reduced"]), 4)
+    for name in discovery.figure_stages("upscaling/fig8"):
+        own = [*suite.study(name).at("reduced").grid.get("seed", ())]
+        assert own in ([], [1900, 1901, 1902, 1903])
+    runs = [run for cell in suite.cells("rate_transfer/first_step") for run in cell.runs]
+    assert {run.spec["seed"] for run in runs} == {*SEEDS[:4]}
+
+
+def test_no_study_judges_on_a_pilot_s_seeds():
+    for name in discovery.study_names():
+        for scale in discovery.study(name).scales.values():
+            seeds = scale.grid.get("seed", ())
+            waiting = isinstance(seeds, Seeds)  # of a row: until then nothing is judged on them
+            assert waiting or not {*seeds} & {*SEEDS}, name
+
+
+def test_a_row_is_the_design_and_what_a_person_says(pilot):
+    suite = load(["scale=reduced"])
+    said = registering.row(suite, CLAIM, pilot, None, {}, "network 12")
+    assert said.endswith("not written: give --why and --known")
+    assert not (registering.ROOT / "studies/rate_transfer/registered.csv").exists()
+    for _ in range(2):  # rows are added
+        registering.row(suite, CLAIM, pilot, None, TYPED, "network 12")
+    (_, row), (_, again) = rows.read("studies/rate_transfer/registered.csv", Registered)
+    assert row == again and (row.why, row.known) == (TYPED["why"], TYPED["known"])
+    assert (row.scale, row.data, row.claim) == ("reduced", "embedded", "distance.network")
+    assert row.bound == "-0.5 within 0.25" and row.rivals == "no fall; 1/n"
+    assert row.widths == "32 64 128 256 512 1024" and row.grid == "parametrization: muP SP NTP"
+    assert row.asked == {"network": 12}
+    # 3 parametrizations, 6 widths, 12 seeds, half a second each.
+    assert (row.power, row.told, row.error, row.seconds) == (0.95, 0.8, 0.01, 108)
+
+
+@pytest.mark.parametrize(
+    ("claim", "scale", "said"),
+    [
+        ("rate_transfer/distance.mean", "reduced", "its figure has no laws of it"),
+        ("rate_transfer/distance.beyond", "reduced", "scale: meant for overnight"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(claim, scale, said, pilot):
+    with pytest.raises(UserError, match=said):
+        registering.row(load([f"scale={scale}"]), claim, pilot, None, TYPED)
+
+
+def test_too_little_power_is_refused(pilot, monkeypatch):
+    weak = [("distance.network", trials.Planned(0.5, 0.8, 0.01, "1/n"))]
+    monkeypatch.setattr(trials, "planned", lambda *_: weak)
+    with pytest.raises(UserError, match=r"power 0.5 is below 0.9; plan more seeds"):
+        registering.row(load(["scale=reduced"]), CLAIM, pilot, None, TYPED, "network 12")
+
+
+def test_seeds_that_somebody_picked_are_no_arm_of_a_row():
+    suite = load(["scale=reduced"])
+    assert registering.asked_of(suite, "rate_transfer/distance") == "first-step 12"
+    with pytest.raises(UserError, match="take them of an arm"):
+        registering.asked_of(load(["scale=smoke"]), "rate_transfer/distance")
+
+
+def test_noise_is_planned_twice_as_large():
+    found = [Measurement(value, value - 1, value + 2, 4) for value in (1.0, 2.0, 3.0)]
+    doubled = trials.doubled_noise(found)
+    assert [m.value for m in doubled] == [0.0, 2.0, 4.0]
+    assert [(m.value - m.low, m.high - m.value) for m in doubled] == [(2, 4)] * 3

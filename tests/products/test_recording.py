@@ -1,0 +1,158 @@
+"""Several who record at once: every digest is right, and nobody is told to restore anything."""
+
+import subprocess
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from repro.__main__ import main
+from repro.core import rows
+from repro.errors import UserError
+from repro.files import read_json, write_bytes, write_json
+from repro.lineage import arithmetic, history
+from repro.products import explain, known, records
+from repro.verdicts import evidence
+
+FIGURES = ("embedding_lr/table1", "embedding_lr/table2", "embedding_lr/table3")
+KEPT_AT = records.RECORDS / "smoke" / "embedded" / "cpu"  # of the checkout
+
+
+@pytest.fixture
+def finished(tmp_path, monkeypatch):
+    """A folder a figure, as if it were built: with what is on record of it. Records go to another
+    place."""
+    found = {}
+    for name in FIGURES:
+        saved = read_json((KEPT_AT / name).with_suffix(".json"))
+        folder = tmp_path / "results" / name / "table" / "picture"
+        png = f"{name.split('/')[1]}.png"
+        for source, target in ((".csv", folder.parent / "data.csv"), (".png", folder / png)):
+            write_bytes(target, (KEPT_AT / name).with_suffix(source).read_bytes())
+        write_json(folder / "claims.json", saved["claims"])
+        found[name] = [(name, folder, saved["provenance"])]
+    monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    monkeypatch.setattr(rows, "ROOT", tmp_path)
+    monkeypatch.setattr(records, "_to_record", lambda suite, unclean: found[suite.figure])
+    return found
+
+
+def suite_of(figure, of=arithmetic.DEFAULT):
+    config = SimpleNamespace(scale="smoke", arithmetic=of)
+    return SimpleNamespace(config=config, label="embedded", figure=figure)
+
+
+def slowly(monkeypatch, module, name):
+    """What reads a table of all takes its time, so that another may write it meanwhile."""
+    real = getattr(module, name)
+
+    def slow(*given):
+        found = real(*given)
+        time.sleep(0.05)
+        return found
+
+    monkeypatch.setattr(module, name, slow)
+
+
+def at_once(suites):
+    """All recorded by threads side by side; the errors."""
+    errors = []
+
+    def act(suite):
+        try:
+            records.record(suite)
+        except UserError as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=act, args=(suite,)) for suite in suites]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+def test_three_who_record_at_once_vouch_for_all_three(finished, monkeypatch):
+    """Found in review: of eight rounds four ended in "restore records/ with git", two with wrong
+    sums."""
+    slowly(monkeypatch, records, "sums")
+    assert at_once(map(suite_of, FIGURES)) == []
+    folder = records.RECORDS / "smoke" / "embedded" / "cpu"
+    assert [
+        each["claim"] for name in FIGURES for each in records.read_record(folder / name)["claims"]
+    ]
+    assert len(records.every_claim()) == len(
+        read_json(records.RECORDS / records.EVERY_CLAIM)["claims"]
+    )
+    assert not records._lock().exists()
+
+
+def test_second_measurements_of_several_at_once_are_all_kept(finished, monkeypatch):
+    for ((name, folder, made),), of in zip([*finished.values()], "abc", strict=True):
+        claims = read_json(folder / "claims.json")
+        kept = {"kind": "training", "seen": "agrees"}
+        write_json(folder / "claims.json", [claim | kept for claim in claims])
+        run = made["made"][0] | {"arithmetic": f"nudged ({of})"}
+        finished[name] = [(name, folder, made | {"made": [run]})]
+    slowly(monkeypatch, evidence, "seconds")
+    assert at_once(suite_of(name, "nudged") for name in FIGURES) == []
+    assert {row.arithmetic for row in evidence.seconds("embedding_lr")} == {
+        "nudged (a)",
+        "nudged (b)",
+        "nudged (c)",
+    }
+
+
+def test_who_reads_a_record_that_is_being_written_is_told_so(finished):
+    """Found in review: "restore records/ with git", where there was nothing to restore."""
+    records.record(suite_of(FIGURES[0]))
+    base = records.RECORDS / "smoke" / "embedded" / "cpu" / FIGURES[0]
+    base.with_suffix(".csv").write_text("half")
+    with pytest.raises(UserError, match="is not what SHA256SUMS says; restore records/ with git"):
+        records.read_record(base)
+    records._lock().write_text("process 1 on another")
+    with pytest.raises(UserError, match="SUMS says; process 1 on another records at this moment, "):
+        records.read_record(base)
+
+
+def test_a_record_that_is_not_as_committed_is_named(tmp_path, monkeypatch):
+    """Found in review: a record edited together with SHA256SUMS was shown as if git had it so."""
+
+    def git(*words):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, "-C", tmp_path, *words], check=True, capture_output=True)
+
+    bases = [tmp_path / "records" / "smoke" / "embedded" / "cpu" / "p" / name for name in "ab"]
+    for base in bases:
+        for suffix in records.KEPT:
+            write_bytes(base.with_suffix(suffix), b"as it was")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    history._is_checkout.cache_clear()
+    assert records.not_committed(bases) == []  # nobody can say
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "records")
+    history._is_checkout.cache_clear()
+    assert records.not_committed(bases) == []
+    write_bytes(bases[1].with_suffix(".csv"), b"edited")
+    assert records.not_committed(bases) == [bases[1]]
+    new = bases[0].with_name("new")
+    write_bytes(new.with_suffix(".json"), b"new")
+    assert records.not_committed([*bases, new]) == [bases[1], new]
+    assert records.not_committed([]) == []
+
+
+def test_the_scoreboard_and_explain_say_that_a_record_is_not_as_committed(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(known, "not_committed", list)
+    monkeypatch.setattr(explain, "not_committed", list)
+    words = ["--config", "scale=smoke", f"figures={FIGURES[1]}"]
+    assert main(["scoreboard", *words]) == 0
+    assert f"; on record, but not as committed: {FIGURES[1]}" in capsys.readouterr().out
+    row = read_json((KEPT_AT / FIGURES[1]).with_suffix(".json"))["claims"][0]
+    assert main(["explain", f"{row['paper']}/{row['claim']}", *words]) == 0
+    assert "; it is not as committed\n" in capsys.readouterr().out

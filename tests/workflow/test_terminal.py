@@ -1,0 +1,149 @@
+"""What a workflow says: a line a job with its study and cell, what is left, and whole errors."""
+
+import logging
+
+import pytest
+
+from repro.core.suite import load
+from repro.products import forecast
+from repro.workflow import internals, terminal
+from repro.workflow.interrupt import Interrupt
+
+
+class Screen:
+    """Snakemake's handler of the terminal, as it reaches a formatter; `said` are its lines."""
+
+    def __init__(self, ahead):
+        self.now, self.said = 0.0, []
+        handler = logging.Handler()
+        handler.name = internals.STREAM
+        handler.setFormatter(logging.Formatter("default: %(message)s"))
+        handler.emit = lambda record: self.said.append(handler.format(record))
+        self.interrupt = Interrupt()
+        self.lines = internals.attach([logging.Handler(), handler], lambda: ahead, self.interrupt)
+        self.lines.clock = lambda: self.now
+        self.handler = handler
+
+    def log(self, message="", event=None, **values):
+        record = logging.makeLogRecord({"msg": message, "levelno": 20, "event": event, **values})
+        self.handler.handle(record)
+        return self.said[-1] if self.said else None
+
+    def start(self, job, rule, **wildcards):
+        self.log(event="job_info", jobid=job, rule_name=rule, wildcards=wildcards)
+
+
+@pytest.fixture
+def screen():
+    """Two jobs of 10 s and two of nothing, one after another."""
+    ahead = terminal.Ahead("4 jobs", 4, {1: 10.0, 2: 10.0, 3: 0.0, 4: 0.0}, cores=1)
+    return Screen(ahead)
+
+
+def test_a_job_s_line_names_study_and_cell_and_what_is_left_of_the_whole(screen):
+    assert screen.log("Job stats", "run_info") == "4 jobs"
+    screen.start(1, "train", study="paper/study/tune", cell="width=64-0123456789ab")
+    screen.now = 10.0
+    line = screen.log("Finished jobid: 1 (Rule: train)", "job_finished", job_id=1)
+    assert line == "1/4, 00:05 to 00:15 left  train paper/study/tune width=64, 00:10"
+    screen.start(2, "train", study="paper/study/tune", cell="width=128-0123456789ab")
+    screen.now = 30.0
+    line = screen.log("", "job_finished", job_id=2)
+    assert line == "2/4, 00:00 left  train paper/study/tune width=128, 00:20"
+
+
+def test_what_is_left_follows_the_pace_so_far(screen):
+    screen.log("", "run_info")
+    assert screen.lines.seconds_left() == pytest.approx((20 * terminal.FASTEST, 20))
+    screen.start(1, "train", study="s", cell="c-0123456789ab")
+    screen.now = 20.0
+    screen.log("", "job_finished", job_id=1)
+    low, high = screen.lines.seconds_left()
+    assert low < 20 < high, "half of it took twice as long"
+    screen.start(2, "train", study="s", cell="d-0123456789ab")
+    screen.now = 25.0
+    assert screen.lines.seconds_left() == pytest.approx((low - 5, high - 5))
+
+
+def test_what_is_left_is_known_the_better_the_more_jobs_ended():
+    """Records three times too long, and jobs of this machine that scatter by a tenth."""
+    jobs = {number: 30.0 for number in range(40)}
+    screen, widths = Screen(terminal.Ahead("40 jobs", 40, jobs)), []
+    screen.log("", "run_info")
+    for number in range(30):
+        screen.start(number, "train", study="s", cell="c-0123456789ab")
+        screen.now += 10 + (-1) ** number
+        screen.log("", "job_finished", job_id=number)
+        low, high = screen.lines.seconds_left()
+        widths.append((high - low) / (high + low))
+        assert low < 10 * (39 - number) < high
+    assert widths[0] == pytest.approx(terminal.UNKNOWN) and widths[-1] < widths[0] / 10
+
+
+def test_nothing_is_said_of_hosts_and_of_jobs_that_take_no_time(screen):
+    screen.log("", "run_info")
+    screen.start(3, "code", figure="paper/fig1", code="0")
+    before = list(screen.said)
+    for message in terminal.LEFT_OUT:
+        screen.log(message)
+    for event in terminal.EVENTS_LEFT_OUT:
+        screen.log("Host: somewhere", event)
+    screen.log("", "job_finished", job_id=3)
+    assert not any(screen.said[len(before) :])
+    assert screen.log("Nothing to be done") == "default: Nothing to be done"
+    assert screen.log("WorkflowError: x", "error") == "default: WorkflowError: x"
+
+
+def test_a_user_s_mistake_is_a_line_and_anything_else_is_shown_whole(screen, tmp_path):
+    screen.log("", "run_info")
+    screen.start(1, "train", study="p/s", cell="width=64-0123456789ab")
+    log = tmp_path / "job.log"
+    log.write_text("step 1\nerror: text: too short\n")
+    job = {"jobid": 1, "rule_name": "train", "log": [str(log)]}
+    line = screen.log("Error in rule train", "job_error", **job)
+    assert line == f"failed: train p/s width=64: text: too short ({log})"
+    log.write_text("Traceback (most recent call last):\nKeyError: 'a'\n")
+    whole = screen.log("Error in rule train", "job_error", **job)
+    assert whole == "failed: train p/s width=64\ndefault: Error in rule train"
+    assert screen.log("x", "job_error", **job | {"log": ["gone.log"]}).startswith("failed: train")
+
+
+def test_after_ctrl_c_nothing_is_said_of_what_it_ended(screen):
+    screen.log("", "run_info")
+    screen.start(1, "train", study="p/s", cell="width=64-0123456789ab")
+    screen.interrupt.came = True
+    assert screen.log("RuleException: x", "error") == ""
+    assert screen.log("Error in rule train", "job_error", jobid=1, rule_name="train", log=[]) == ""
+
+
+def test_the_job_that_has_run_for_longest_is_named_with_its_time(screen):
+    screen.log("", "run_info")
+    assert screen.lines.longest() == ""
+    screen.start(3, "code", figure="paper/fig1", code="0")  # of which nothing is said
+    screen.now = 10.0
+    screen.start(1, "tokenize", dataset="text")
+    screen.now = 15.0
+    screen.start(2, "fetch", dataset="images")
+    screen.now = 75.0
+    assert screen.lines.longest() == "tokenize text, 01:05"
+    screen.log("", "job_finished", job_id=1)
+    assert screen.lines.longest() == "prepare images, 01:00"
+
+
+def test_a_logger_of_the_user_s_own_is_left_alone():
+    none = terminal.Ahead("", 0)
+    assert internals.attach([logging.Handler()], lambda: none, Interrupt()) is None
+
+
+def test_what_is_ahead_is_counted_and_timed(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    suite = load(["scale=smoke"])
+    (cell,) = suite.cells("embedding_lr/parametrizations")
+    jobs = {7: ("train", cell), 8: ("draw", None), 9: ("publish", None)}
+    ahead = forecast.ahead(suite, jobs, cores=2)
+    assert ahead.words == (
+        "3 jobs, 1 of them training: less than a minute on 2 cores, by the seconds on record"
+    )
+    assert ahead.seconds[7] > forecast.TRAIN_START and ahead.seconds[8] == 5.0
+    elsewhere = forecast.ahead(suite, jobs, cores=None)
+    assert elsewhere.words == "3 jobs, 1 of them training" and not elsewhere.seconds

@@ -1,0 +1,58 @@
+"""Ctrl-C of a workflow on a terminal."""
+
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import psutil
+from workflow import SMOKE, command
+
+from repro.lineage.checkout import ROOT
+from repro.workflow import interrupt
+
+
+def wait_for(path: Path) -> str:
+    """The text of a file, once it is there."""
+    for _ in range(600):
+        if path.exists() and (text := path.read_text()):
+            return text
+        time.sleep(0.1)
+    raise AssertionError(f"{path} never came")
+
+
+def test_ctrl_c_is_one_line_and_ends_jobs_that_do_not_end_by_themselves(tmp_path):
+    """Every process of the terminal gets the signal; the job's is in a library and does not see
+    it."""
+    deaf = tmp_path / "bin" / "python"
+    deaf.parent.mkdir()
+    deaf.write_text(f"#!/bin/sh\ntrap '' INT\necho $$ > {tmp_path}/job\nexec sleep 600\n")
+    deaf.chmod(0o755)
+    # Jobs run the `python` beside the one that runs Snakemake.
+    (beside := deaf.with_name("python3")).symlink_to(sys.executable)
+    _, *words = command("figures/embedding_lr/table2.pdf", *SMOKE, directory=tmp_path / "work")
+    call = subprocess.Popen(
+        [str(beside), *words],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": sysconfig.get_path("purelib")},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell without a terminal starts what it has in the background deaf to the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    job = int(wait_for(tmp_path / "job"))
+    os.killpg(call.pid, signal.SIGINT)
+    begin = time.monotonic()
+    said = call.communicate(timeout=60)[1].splitlines()
+    assert interrupt.GRACE < 2
+    assert time.monotonic() - begin < 20  # a busy machine; by themselves they would take minutes
+    assert call.returncode != 0
+    at = said.index(interrupt.SAID)
+    assert not any("rror" in line for line in said[:at]) and said[at + 1 :] == []
+    assert not psutil.pid_exists(job) or psutil.Process(job).status() == psutil.STATUS_ZOMBIE
+    assert not list((tmp_path / "work" / ".snakemake").glob("locks/*"))
+    assert not list((tmp_path / "work" / ".snakemake").glob("calls/*.json"))

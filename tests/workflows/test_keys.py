@@ -1,0 +1,274 @@
+"""What is made anew is decided by contents: of settings, of code, of what lies there."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_workflow import FIGURE
+from workflow import SMOKE, build, snakemake
+
+from repro.core import catalog
+from repro.files import CELL_SEAL, read_json, read_sealed, sha256_file, write_sealed
+from repro.lineage.checkout import ROOT
+from repro.products.picture import code_of_picture
+
+NOTHING = "Nothing to be done"
+RULES = {"train", "reduce", "draw", "publish"}
+LONG_AGO = (1_577_836_800,) * 2  # 2020
+
+
+def planned(*words, **where):
+    """Names of the rules a dry run would carry out."""
+    told = build(*words, "--dry-run", **where)
+    table = told.split("Job stats:")[-1].split("Reasons:")[0]
+    return set() if NOTHING in told else set(table.split())
+
+
+def keys(folder):
+    """(table key, picture key) of all that was drawn in a figure's folder."""
+    return [path.parts[-3:-1] for path in sorted(folder.glob("*/*/manifest.json"))]
+
+
+def contents(folder):
+    """Path -> SHA-256 and time of every file; Snakemake's own, under .snakemake/, left out."""
+    files = (p for p in folder.rglob("*") if p.is_file())
+    return {
+        p: (sha256_file(p), p.stat().st_mtime_ns)
+        for p in files
+        if ".snakemake" not in p.parts and "__pycache__" not in p.parts
+    }
+
+
+@pytest.mark.slow
+def test_code_that_a_figure_imports_is_noticed_whatever_its_time(clone):
+    """Found in review: `tied_multiplier` changed, and nothing to be done."""
+    figure, name = "figures/effective_theory/table_bart.pdf", "effective_theory/table_bart"
+    build(figure, *SMOKE, root=clone)
+    folder = clone / "results/smoke/embedded" / name
+    ((table, picture),) = keys(folder)
+    assert read_json(folder / table / picture / "manifest.json")["key"] == picture
+
+    shutil.rmtree(clone / ".snakemake")
+    assert not planned(figure, *SMOKE, root=clone)
+    source = clone / "widthwise/parametrization/named.py"
+    before = source.read_text()
+    assert "def matrices(" in before
+    source.write_text(before.replace("def matrices(", "def matrices( ", 1))
+    os.utime(source, LONG_AGO)
+    first = planned(figure, *SMOKE, root=clone)
+    assert first >= {"draw", "publish"} and not {"train", "fetch", "reduce"} & first
+
+    build(figure, *SMOKE, root=clone)
+    assert [found for found, _ in keys(folder)] == [table] * 2, "no row depends on it"
+    assert not planned(figure, *SMOKE, root=clone)
+    shutil.rmtree(clone / ".snakemake")
+    source.write_text(before)
+    os.utime(source, LONG_AGO)
+    (clone / figure).write_bytes(b"of the code between")
+    assert planned(figure, *SMOKE, root=clone) & RULES == {"publish"}, "what was made is there"
+
+
+@pytest.mark.slow
+def test_a_reworded_caption_moves_no_table_and_a_changed_row_every_key(clone):
+    figure, name = "figures/embedding_lr/table2.pdf", "embedding_lr/table2"
+    build(figure, *SMOKE, root=clone)
+    folder = clone / "results/smoke/embedded" / name
+    ((table, _),) = keys(folder)
+    file = clone / "figures/embedding_lr/table2.py"
+    file.write_text(file.read_text().replace("caption=(", 'caption=("In other words: "', 1))
+    assert planned(figure, *SMOKE, root=clone) & RULES == {"draw", "publish"}
+    build(figure, *SMOKE, root=clone)
+    assert {found for found, _ in keys(folder)} == {table}
+    before = file.read_text()
+    file.write_text(before.replace("def reduce(runs):\n", "def reduce(runs):\n    print()\n", 1))
+    assert file.read_text() != before
+    assert planned(figure, *SMOKE, root=clone) & RULES == {"reduce", "draw", "publish"}
+
+
+@pytest.mark.slow
+def test_evidence_written_while_runs_go_on_changes_no_job_of_that_call(clone):
+    """Found in review: a job refused, for a table of another claim's trials was written."""
+    power = clone / "studies/embedding_lr/power.csv"
+    row = power.read_text().splitlines()[-1]
+    # Written by the figure's own `reduce`, when every job of the call is planned.
+    file = clone / "figures/embedding_lr/table2.py"
+    write = f"    open({str(power)!r}, 'a').write({row!r}.replace('reduced', 'smoke') + chr(10))\n"
+    text = file.read_text()
+    file.write_text(text.replace("def reduce(runs):\n", f"def reduce(runs):\n{write}", 1))
+    assert file.read_text() != text
+    before = power.read_text()
+    build(FIGURE, *SMOKE, root=clone)
+    assert power.read_text() != before
+    assert not planned(FIGURE, *SMOKE, root=clone), "it is of no claim of this figure"
+
+
+@pytest.mark.slow
+def test_going_back_to_another_scale_publishes_what_is_there(clone):
+    """As smoke after reduced, here with the text as the other one: nothing is trained or drawn."""
+    build(FIGURE, *SMOKE, root=clone)
+    smoke = (clone / FIGURE).read_bytes()
+    text = clone / "text"
+    text.mkdir()
+    (text / "train.txt").write_text("a b c d " * 5000)
+    other = (*SMOKE, f"wikitext2={text}")
+    build(FIGURE, *other, root=clone)
+    assert (clone / FIGURE).read_bytes() != smoke
+    shutil.rmtree(clone / ".snakemake")
+    assert planned(FIGURE, *SMOKE, root=clone) & RULES == {"publish"}
+    build(FIGURE, *SMOKE, root=clone)
+    assert (clone / FIGURE).read_bytes() == smoke
+    assert planned(FIGURE, *other, root=clone) & RULES == {"publish"}
+
+
+@pytest.mark.slow
+def test_cells_of_another_device_are_noticed_whatever_their_time(clone):
+    build(FIGURE, *SMOKE, root=clone)
+    (cell,) = (clone / "results/smoke/embedded/embedding_lr/parametrizations").glob("*.json")
+    content = read_sealed(cell, CELL_SEAL)
+    for run in content["runs"]:
+        run["provenance"]["device"] = "nvidia-h100"
+    write_sealed(cell, content, CELL_SEAL)
+    os.utime(cell, LONG_AGO)
+    shutil.rmtree(clone / ".snakemake")
+    assert planned(FIGURE, *SMOKE, root=clone) & RULES == {"reduce", "draw", "publish"}
+    build(FIGURE, *SMOKE, root=clone)
+    assert "device: nvidia-h100" in (clone / FIGURE).with_suffix(".md").read_text()
+    assert not planned(FIGURE, *SMOKE, root=clone)
+
+
+@pytest.mark.slow
+def test_what_is_only_asked_about_changes_no_file(clone):
+    """A dry run, a list, a lint and a refused call: found in review, they deleted and stamped."""
+    build(FIGURE, *SMOKE, root=clone)
+    (data,) = (clone / "results/smoke/embedded/embedding_lr/table2").glob("*/data.csv")
+    data.unlink()
+    (clone / FIGURE).write_bytes(b"of another scale")
+    study = clone / "studies/embedding_lr/parametrizations.py"
+    study.write_text(study.read_text().replace('"vocab_size": 1024', '"vocab_size": 512'))
+    before = contents(clone)
+    assert "train" in planned(FIGURE, *SMOKE, root=clone)
+    assert "train" in planned(FIGURE, "--config", "scale=reduced", root=clone)
+    snakemake("--list-rules", root=clone)
+    snakemake("--lint", root=clone)
+    locks = clone / ".snakemake" / "locks"
+    locks.mkdir(exist_ok=True)
+    (locks / "0.output.lock").write_text(f"{FIGURE}\n")
+    done = snakemake(FIGURE, *SMOKE, root=clone)
+    assert done.returncode and "cannot be locked" in done.stdout
+    assert contents(clone) == before
+
+
+@pytest.mark.slow
+def test_what_is_published_is_held_against_what_was_made(tmp_path):
+    """Without Snakemake's memory, and with times that say nothing: lost, overwritten, old."""
+    words = (FIGURE, "scoreboard", *SMOKE, "figures=embedding_lr/table2")
+    build(*words, directory=tmp_path)
+    results = tmp_path / "results/smoke/embedded"
+    ((table, picture),) = keys(results / "embedding_lr/table2")
+    folder = results / "embedding_lr/table2" / table
+    shutil.rmtree(tmp_path / ".snakemake")
+
+    def plan_with(path, content):
+        """The plan with a file changed, or lost, and as old as it was; then it is put back."""
+        before, time = path.read_bytes(), path.stat().st_mtime_ns
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+            os.utime(path, ns=(time, time))
+        found = planned(*words, directory=tmp_path)
+        path.write_bytes(before)
+        os.utime(path, ns=(time, time))
+        return found & (RULES | {"scoreboard"})
+
+    drawn = {"draw", "publish", "scoreboard"}
+    assert plan_with(folder / "data.csv", None) == {"reduce", *drawn}
+    assert plan_with(folder / picture / "table2.png", None) == drawn
+    for suffix in (".pdf", ".md", ".csv"):
+        assert plan_with((tmp_path / FIGURE).with_suffix(suffix), b"junk") == {"publish"}
+    edited = plan_with(folder / picture / "table2.png", b"junk")
+    assert edited == {"publish"}, "which refuses to publish it"
+    assert plan_with(results / "manifest.json", b"{}") == {"scoreboard"}
+    assert plan_with(results / "scoreboard.md", b"junk") == {"scoreboard"}
+    assert not planned(*words, directory=tmp_path)
+
+
+@pytest.mark.parametrize("name", catalog.figure_names())
+def test_a_picture_s_code_is_what_it_imports_and_nothing_that_trains(name):
+    files = code_of_picture(name)
+    assert f"figures/{name}.py" in files
+    assert {f"repro/verdicts/{part}.py" for part in ("judging", "claims", "drawing")} <= set(files)
+    trains = ("repro/training/", "repro/models/", "repro/checks/", "repro/tasks/")
+    lists = {"repro/models/__init__.py", "repro/tasks/__init__.py"}  # of what there is
+    assert {f for f in files if f.startswith((*trains, "widthwise/upscaling/"))} <= lists
+
+
+def test_imports_within_functions_count():
+    assert "widthwise/parametrization/named.py" in code_of_picture("effective_theory/table_bart")
+    files = code_of_picture("effective_theory/fig1")  # reads the sweep's grid from its study
+    assert {"studies/effective_theory/vit.py", "studies/effective_theory/_vit.py"} <= set(files)
+    assert "repro/verdicts/drawing.py" in code_of_picture("embedding_lr/table3"), (
+        "imported in draw()"
+    )
+
+
+@pytest.mark.slow
+def test_every_module_loaded_while_a_figure_is_judged_is_listed(tmp_path):
+    """By what Python itself loaded, beside the checks of the suite's files and what those need."""
+    script = """
+import sys
+import repro.core.contracts
+checked = set(sys.modules)
+from pathlib import Path
+from repro.files import read_json
+from repro.verdicts import judging
+from repro.lineage.checkout import ROOT
+name = "embedding_lr/fig3"
+base = ROOT / "records/smoke/embedded/cpu" / name
+provenance = read_json(base.with_suffix(".json"))["provenance"]
+provenance["chosen_after_seeing"] = ""
+judging.render(name, base.with_suffix(".csv"), provenance, Path("picture"))
+modules = [module for name, module in sys.modules.items() if name not in checked]
+files = [getattr(module, "__file__", None) or "" for module in modules]
+print(*(f for f in files if f.startswith(f"{ROOT}/") and "site-packages" not in f), sep="\\n")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {Path(line).relative_to(ROOT).as_posix() for line in done.stdout.splitlines()}
+    assert "repro/verdicts/judging.py" in loaded
+    missing = loaded - set(code_of_picture("embedding_lr/fig3"))
+    assert {Path(file).name for file in missing} <= {"__init__.py"}, missing
+
+
+def test_a_changed_file_of_the_library_moves_all_that_knows_of_code(clone):
+    """The digest of a run's code, its commit's `+dirty`, the key of a picture."""
+    script = """
+from repro.products.picture import picture_key
+from repro.core.code_of_run import code_of
+run = code_of("width_scalings", {})
+dirty = run["commit"].endswith("+dirty")
+print(run["code_sha256"], dirty, picture_key("embedding_lr/table2", "smoke", "embedded", True))
+"""
+
+    def told():
+        call = [sys.executable, "-P", "-c", script]
+        env = os.environ | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(call, cwd=clone, env=env, capture_output=True, text=True, check=True)
+
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=clone, check=True)
+    run, dirty, figure = told().stdout.split()
+    assert dirty == "False"
+    with open(clone / "widthwise/parametrization/rules.py", "a") as file:
+        file.write("# another line\n")
+    changed_run, dirty, changed_figure = told().stdout.split()
+    assert dirty == "True" and changed_run != run and changed_figure != figure
