@@ -1,6 +1,6 @@
 """How long jobs will take: the seconds on record. How fast a core multiplies large matrices says
 little of how fast it trains small models, so they are not scaled by that; a call scales them by its
-own first jobs (`repro.workflow.terminal.Lines`)."""
+own first training jobs (`repro.workflow.pace`)."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -17,7 +17,8 @@ from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.products.records import RECORDS, read_record, recorded
 from repro.workflow.budget import Price, effort, on_h100
-from repro.workflow.terminal import FASTEST, Ahead
+from repro.workflow.pace import FASTEST, wall
+from repro.workflow.terminal import Ahead
 
 Job = TypeVar("Job", bound=Hashable)
 Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains one
@@ -26,6 +27,8 @@ Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains 
 TRAIN_START = 4.0
 OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "reduce": 2.0, "draw": 5.0}
 ANY_JOB = 1.0
+OF_A_FIGURE = ("reduce", "draw", "publish")  # the rules that make one of its runs
+CORES = 2  # for which pages promise a time
 
 
 def recorded_seconds(
@@ -79,24 +82,28 @@ def figures_of(suite: Suite, cells: Iterable[Cell]) -> list[str]:
 
 
 def job_seconds(
-    suite: Suite, cells: Iterable[Cell], seconds: Mapping[str, float]
+    suite: Suite, cells: Iterable[Cell], seconds: Mapping[str, float], anew: bool = False
 ) -> list[float | None]:
     """Seconds of the job that makes each of some cells, on the machine of records/; None where a
-    run of it was never recorded. Finished runs take no time, and one of several cells is made by
-    the first. seconds: as from `recorded_seconds`."""
+    run of it was never recorded. Finished runs take no time, unless `anew`, and one of several
+    cells is made by the first. seconds: as from `recorded_seconds`."""
     made: set[str] = set()
     times: list[float | None] = []
     for cell in cells:
-        left = [run.id for run in cell.runs if run.id not in made and not suite.is_finished(run)]
+        own = [run for run in cell.runs if run.id not in made]
+        left = [run.id for run in own if anew or not suite.is_finished(run)]
         known = all(name in seconds for name in left)
         times.append(TRAIN_START + sum(seconds[name] for name in left) if known else None)
         made.update(left)
     return times
 
 
-def wall(times: Sequence[float], cores: int) -> float:
-    """Seconds that jobs take side by side, a core each. times: their own."""
-    return max(sum(times) / cores, max(times, default=0.0))
+def together(times: Iterable[float | None], cores: int) -> float | None:
+    """Seconds that jobs take on so many cores, the price of every call; None where one of them was
+    never recorded."""
+    every = [*times]
+    known = [time for time in every if time is not None]
+    return wall(known, cores) if len(known) == len(every) else None
 
 
 def price(suite: Suite, figures: Sequence[str]) -> Price:
@@ -107,11 +114,8 @@ def price(suite: Suite, figures: Sequence[str]) -> Price:
     def spent(cells: Sequence[Cell], unfinished: Sequence[Run]) -> float | None:
         left = {run.id for run in unfinished}
         working = [cell for cell in cells if any(run.id in left for run in cell.runs)]
-        times = job_seconds(suite, working, seconds)
-        known = [time for time in times if time is not None]
-        if len(known) < len(times):
-            return None
-        return math.ceil(wall(known, usable_cores()) / 6) / 10
+        whole = together(job_seconds(suite, working, seconds), usable_cores())
+        return None if whole is None else math.ceil(whole / 6) / 10
 
     words = f"minutes: on {usable_cores()} cores, as many as here, by the seconds on record"
     words += f", at most; at least {FASTEST:.0%} of it"
@@ -134,6 +138,8 @@ def span(seconds: float) -> str:
     may take here: `4 to 12 minutes`."""
     least, most = minutes(FASTEST * seconds), minutes(seconds)
     words = most.removeprefix("about ")
+    if least == "about a minute":
+        return f"1 to {words}"
     if least == most:
         return most
     if least.startswith("less"):
@@ -158,18 +164,46 @@ def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
     nothing like them was recorded."""
     count = f"{len(cells)} training job{'s' * (len(cells) != 1)}"
     times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells), cells))
-    known = [time for time in times if time is not None]
-    if not cells or len(known) < len(times):
-        return count
-    time = span(wall(known, cores))
-    return f"{count}, {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
+    whole = together(times, cores)
+    return count if not cells or whole is None else f"{count}, {_on(cores, whole)}"
 
 
-def job_times(suite: Suite, jobs: Mapping[Job, Work]) -> dict[Job, float | None]:
-    """Seconds of each job on the machine of records/; None where a run of it was never recorded."""
+def _on(cores: int, seconds: float) -> str:
+    return f"{span(seconds)} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
+
+
+def promise(suite: Suite, name: str) -> str:
+    """What the first line of a call says that builds a figure, or a page of several, on CORES
+    cores where nothing is built yet: `4 to 12 minutes`; "" where it does not say a time."""
+    whole = together(job_times(suite, from_nothing(suite, name), anew=True).values(), CORES)
+    return span(whole) if whole is not None else ""
+
+
+def from_nothing(suite: Suite, name: str) -> dict[Hashable, Work]:
+    """The jobs that make a figure or a page where nothing is built yet."""
+    figures = catalog.pages().get(name, [name])
+    shown = [c for each in figures for cells in suite.figure_cells(each).values() for c in cells]
+    jobs: dict[Hashable, Work] = {}
+    for cell in suite.with_upstream(shown):
+        jobs[cell.study, cell.name] = "train", cell
+        jobs |= {choice.id: ("choose", None) for choice in suite.choices_of(cell)}
+        for need, path in suite.needs(cell).items():
+            manifest = suite.paths.manifest(need.dataset)
+            jobs[manifest] = "fetch", None
+            if path != manifest:
+                jobs[path] = "tokenize", None
+    jobs |= {(rule, each): (rule, None) for each in figures for rule in OF_A_FIGURE}
+    return jobs | ({name: ("page", None)} if name not in figures else {})
+
+
+def job_times(
+    suite: Suite, jobs: Mapping[Job, Work], anew: bool = False
+) -> dict[Job, float | None]:
+    """Seconds of each job on the machine of records/; None where a run of it was never recorded.
+    anew: also of runs that are finished, as where there are none."""
     cells = [cell for _, cell in jobs.values() if cell]
     recorded = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
-    of_cells = iter(job_seconds(suite, cells, recorded))
+    of_cells = iter(job_seconds(suite, cells, recorded, anew))
     return {
         job: next(of_cells) if cell else OTHER_JOBS.get(rule, ANY_JOB)
         for job, (rule, cell) in jobs.items()
@@ -220,10 +254,10 @@ def ahead(
     if not cores:
         return Ahead(words, len(jobs))
     times = job_times(suite, jobs) if times is None else times
-    known = [seconds for job in jobs if (seconds := times[job]) is not None]
-    if len(known) < len(jobs):
+    here = {job: seconds for job in jobs if (seconds := times[job]) is not None}
+    whole = together([times[job] for job in jobs], cores)
+    if whole is None:
         return Ahead(f"{words}; how long they take is not on record", len(jobs))
-    time = span(wall(known, cores))
-    words += f": {time} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
-    here = dict(zip(jobs, known, strict=True))
-    return Ahead(words, len(jobs), here, cores)
+    words += f": {_on(cores, whole)}"
+    training = frozenset(job for job, (_, cell) in jobs.items() if cell)
+    return Ahead(words, len(jobs), here, cores, training)

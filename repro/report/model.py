@@ -12,6 +12,7 @@ from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.products.claims_json import FiledClaim, filed
+from repro.products.forecast import promise
 from repro.products.known import Known, find
 from repro.products.records import describe
 from repro.report import asides, settings
@@ -195,9 +196,9 @@ class FigureView:
         return next((r["chosen_after_seeing"] for r in rows if r["chosen_after_seeing"]), "")
 
     @property
-    def seconds(self) -> float:
-        """What its runs took, on one core each where they ran on a CPU."""
-        return sum(entry["seconds"] for entry in self.known.provenance["made"])
+    def promise(self) -> str:
+        """How long building it takes, in the words of the call that does."""
+        return promise(self.suite, self.name)
 
     @property
     def seeds(self) -> str:

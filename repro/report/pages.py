@@ -17,7 +17,7 @@ from repro.files import json_bytes, sha256_file, write_bytes
 from repro.lineage import arithmetic, history
 from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import code_versions, commit, listed, standing
-from repro.products import claims_json
+from repro.products import claims_json, forecast
 from repro.products.known import origin
 from repro.products.picture import unclean
 from repro.report import address, asides, board, front, text
@@ -181,6 +181,7 @@ def filler(shown: Site, folder: Path) -> Callable:
         "site": shown,
         "has_board": board.is_shown(shown),
         "commit": commit(),
+        "cores": forecast.CORES,
         "verdicts": claims.VERDICTS,
         "kinds": claims.KINDS,
         "of_a_paper": claims.OF_A_PAPER,

@@ -14,6 +14,7 @@ Snakemake
 
 What one sees
   progress.py   lines in a log, a bar on a terminal
+  pace.py       how long jobs take here beside what is on record
   terminal.py   a line a job, with the time that is left
   interrupt.py  Ctrl-C of a workflow
 """

@@ -5,13 +5,13 @@ keeps all of Snakemake's. No torch, and nothing of Snakemake's is imported.
 """
 
 import logging
-import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from repro.workflow.interrupt import Interrupt
+from repro.workflow.pace import Pace, wall
 from repro.workflow.progress import duration
 
 # Of no use to who asked for a figure: which shell, which profile, which host.
@@ -33,21 +33,20 @@ JOBS = {
 }
 ID = 13  # characters of an id at the end of a cell's name, with the hyphen before it
 CLEAR = "\033[2K"
-# The seconds on record are of runs beside other work, some by slower code: here jobs take at
-# least this share of them (found: 2 to 3 times less).
-FASTEST = 1 / 3
-UNKNOWN = (1 - FASTEST) / (1 + FASTEST)  # of the middle of what that leaves open, either way
+SHORTEST = 0.01  # seconds of a job, for a clock may not have moved
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a call will do. words: for its first line. seconds: job -> how long it should take here,
-    empty where nobody knows. cores: how many jobs work side by side."""
+    """What a call will do. words: for its first line. seconds: job -> how long it should take by
+    the seconds on record, empty where nobody knows. cores: how many jobs work side by side.
+    training: the jobs that train, by which all are scaled; each has its seconds."""
 
     words: str
     jobs: int
     seconds: Mapping[int, float] = field(default_factory=dict)
     cores: int = 1
+    training: Collection[int] = ()
 
 
 class Lines(logging.Formatter):
@@ -75,7 +74,7 @@ class Lines(logging.Formatter):
         self.names: dict[int, str] = {}
         self.started: dict[int, float] = {}  # jobs that run
         self.finished: list[int] = []
-        self.took: list[tuple[float, float]] = []  # of jobs that ended: forecast, and true seconds
+        self.pace = Pace()
 
     def format(self, record: logging.LogRecord) -> str:
         text = "" if self.interrupt.came else self._line(record)
@@ -120,9 +119,9 @@ class Lines(logging.Formatter):
         begin = self.started.pop(job, None)
         self.finished.append(job)
         name = self.names.get(job)
-        expected = self.plan.seconds.get(job, 0.0) if self.plan else 0.0
-        if begin is not None and expected:
-            self.took.append((expected, self.clock() - begin))
+        if begin is not None and self.plan and job in self.plan.training:
+            taken = max(self.clock() - begin, SHORTEST)
+            self.pace.ended.append((self.plan.seconds[job], taken))
         if begin is None or not name:
             return ""
         return f"{self.whole()}  {name}, {duration(self.clock() - begin)}"
@@ -156,30 +155,19 @@ class Lines(logging.Formatter):
         begin, name = min((each for each in running if each[1]), default=(0.0, ""))
         return name and f"{name}, {duration(self.clock() - begin)}"
 
-    def paces(self) -> tuple[float, float]:
-        """How many times as long as on record jobs take here, at least and at most: by those that
-        ended, give or take a standard error; before the first what the records leave open."""
-        if not self.took:
-            return FASTEST, 1.0
-        number, whole = len(self.took), sum(expected for expected, _ in self.took)
-        pace = sum(taken for _, taken in self.took) / whole
-        off = [(taken / pace - expected) * number / whole for expected, taken in self.took]
-        error = math.sqrt((UNKNOWN**2 + sum(each**2 for each in off)) / number / number)
-        return pace * max(1 - error, 0.0), pace * (1 + error)
-
     def seconds_left(self) -> tuple[float, ...]:
         """What is left, at least and at most, of what was forecast; () where nothing was."""
         if self.plan is None or not self.plan.seconds:
             return ()
-        now, done = self.clock(), {*self.finished}
+        now, done, cores = self.clock(), {*self.finished}, self.plan.cores
         begun = {job: now - begin for job, begin in [*self.started.items()]}
         left = {job: each for job, each in self.plan.seconds.items() if job not in done}
 
         def at(pace: float) -> float:
-            each = (
+            each = [
                 max(pace * expected - begun.get(job, 0.0), 0.05 * pace * expected)
                 for job, expected in left.items()
-            )
-            return sum(each) / self.plan.cores if self.plan else 0.0
+            ]
+            return wall(each, cores)
 
-        return tuple(map(at, self.paces()))
+        return tuple(map(at, self.pace.ends([each for each in left.values() if each])))

@@ -61,9 +61,10 @@ def test_a_run_that_no_figure_shows_takes_as_long_as_its_like():
 
 
 def test_jobs_share_the_cores_but_none_is_shorter_than_itself():
-    assert forecast.wall([10.0, 20.0, 30.0], cores=2) == 30.0
-    assert forecast.wall([30.0, 4.0], cores=2) == 30.0
-    assert forecast.wall([], cores=2) == 0.0
+    assert forecast.together([10.0, 20.0, 30.0], cores=2) == 30.0
+    assert forecast.together([30.0, 4.0], cores=2) == 30.0
+    assert forecast.together([], cores=2) == 0.0
+    assert forecast.together([30.0, None], cores=2) is None, "one was never recorded"
 
 
 def test_the_longest_chain_goes_first():
@@ -114,13 +115,39 @@ def test_a_time_to_come_is_no_finer_than_it_is_known(seconds, words):
         (3, "less than a minute"),
         (80, "up to a minute"),
         (130, "up to 2 minutes"),
-        (200, "a minute to 3 minutes"),
+        (200, "1 to 3 minutes"),
         (1200, "7 to 20 minutes"),
         (6000, "33 minutes to 1.7 hours"),
     ],
 )
 def test_a_forecast_is_a_range_for_records_were_made_beside_other_work(seconds, words):
     assert forecast.span(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "jobs"),
+    [([], FIGURE, 13), ([], "fig3", 43), (["scale=overnight"], "effective_theory/fig2", 180)],
+)
+def test_what_is_promised_is_of_the_jobs_that_the_call_has(settings, name, jobs):
+    """As many as `snakemake figures/<name>.pdf -n` counts in an empty folder."""
+    suite = load(settings)
+    made = forecast.from_nothing(suite, name)
+    assert len(made) == jobs
+    numbered = dict(enumerate(made.values()))
+    assert (
+        f": {forecast.promise(suite, name)} on 2 cores" in forecast.ahead(suite, numbered, 2).words
+    )
+
+
+def test_a_promise_does_not_shrink_where_runs_are_there(tmp_path):
+    suite = load([])
+    before = forecast.promise(suite, FIGURE)
+    suite.paths.runs.mkdir(parents=True)
+    for cell in cells(suite):
+        for run in cell.runs:
+            (suite.paths.runs / f"{run.id}.json").touch()
+    assert forecast.promise(suite, FIGURE) == before != forecast.to_build(suite, [FIGURE])
+    assert forecast.promise(load(["scale=paper"]), FIGURE) == "", "nobody has run it"
 
 
 def test_verify_says_first_how_many_jobs_and_minutes_it_needs(capsys):
