@@ -222,7 +222,7 @@ def draw(data, scale):
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(1, 2, width=8.0, height=3.0)
-    names = draw_runs(axes[0, 0], data)
+    names = draw_runs(axes[0, 0], data, PLACES)
     panel = axes[1, 0]
     found = {claim: measured for claim, measured in measure(data, scale).items() if measured.n}
     shown = [claim for claim in COMPARISONS if claim in found]
@@ -243,10 +243,19 @@ def draw(data, scale):
     return figure
 
 
-def draw_runs(panel, data):
-    """A column of circles for every strategy at every place; returns the places."""
+def small(data, scale):
+    """The runs as in the paper, and with faster or slower positions."""
+    from repro.verdicts import drawing
+
+    figure, ((panel,),) = drawing.panels(1, width=drawing.SMALL_INCHES, height=2.5)
+    draw_runs(panel, data, dict([*PLACES.items()][:3]))
+    return figure
+
+
+def draw_runs(panel, data, places):
+    """A column of circles for every strategy at every place; returns those that are there."""
     names = []
-    for name, parts in PLACES.items():
+    for name, parts in places.items():
         shown = False
         for strategy, shift in zip(COMPARED, (-0.2, 0.2), strict=True):
             here = (data["strategy"] == strategy) & data["part"].isin(parts)
@@ -288,5 +297,6 @@ FIGURE = Figure(
     reduce=reduce,
     measure=measure,
     draw=draw,
+    small=small,
     simulate=simulate,
 )

@@ -255,6 +255,16 @@ def draw_costs(axes, sweep: Sweeps, tuning: Sweeps | None) -> None:
     axes.legend(**ABOVE)
 
 
+def small(sweep: Sweeps, scale: str):
+    """The optima, as a small picture."""
+    from repro.verdicts import drawing
+
+    figure, ((panel,),) = drawing.panels(1, width=drawing.SMALL_INCHES, height=2.7)
+    (power,) = numbers("embedding_lr", "fig3.sqrt-d-rule")
+    _sweep.draw_optima(panel, sweep, _sweep.WINDOW[scale], "measured", "black", paper=power)
+    return figure
+
+
 def draw(sweep: Sweeps, scale: str, label, optimum: str = "optimum", tuning: Sweeps | None = None):
     """Losses, optima, slopes by every estimator and costs, as a figure of four panels.
 

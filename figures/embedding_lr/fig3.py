@@ -283,6 +283,13 @@ def draw(data, scale):
     return figure
 
 
+def small(data, scale):
+    """The optimum against width, of what the first claim judges."""
+    main = sweep_of(data, MAIN)
+    of_main = bool(main) and len(main) > 1
+    return _rules.small(main if of_main else printed_of(data, scale)[0], scale)
+
+
 FIGURE = Figure(
     title="Figure 3. Optimal embedding learning rate against width, vocabulary m = 8d",
     outcome="With m = 8d the best embedding rate goes as width^{fig3.sqrt-d-rule-as-printed}",
@@ -305,5 +312,6 @@ FIGURE = Figure(
     reduce=reduce,
     measure=measure,
     draw=draw,
+    small=small,
     simulate=simulate,
 )

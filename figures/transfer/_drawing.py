@@ -85,12 +85,13 @@ def name_marks(axes) -> None:
     axes.plot([], [], ":", color="0.3", lw=1, label="best of the narrowest")
 
 
-def draw_shift(workloads: dict[str, Losses]):
-    """The best rate against the width, a panel a workload."""
+def draw_shift(workloads: dict[str, Losses], small: bool = False):
+    """The best rate against the width, a panel a workload. small: in a small picture."""
     from repro.verdicts import drawing
 
     names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
-    figure, axes = workload_panels(len(workloads), width=3.1, height=2.6)
+    width = drawing.SMALL_INCHES if small else 3.1
+    figure, axes = workload_panels(len(workloads), width=width, height=2.6)
     for place, (workload, losses) in zip(axes, workloads.items(), strict=True):
         draw_optima(place, losses, names)
         drawing.log2_axis(place.xaxis)

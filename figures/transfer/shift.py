@@ -94,6 +94,10 @@ def draw(data, scale):
     return _drawing.draw_shift(_losses.by_workload(data))
 
 
+def small(data, scale):
+    return _drawing.draw_shift(dict([*_losses.by_workload(data).items()][:1]), small=True)
+
+
 FIGURE = Figure(
     title="Where the best learning rate goes with the width",
     outcome=(
@@ -114,5 +118,6 @@ FIGURE = Figure(
     reduce=reduce,
     measure=measure,
     draw=draw,
+    small=small,
     simulate=simulate,
 )

@@ -231,6 +231,20 @@ def draw(data, scale):
     return figure
 
 
+def small(data, scale):
+    """The loss of the first model against its rate."""
+    from repro.verdicts import drawing
+
+    figure, ((panel,),) = drawing.panels(1, width=drawing.SMALL_INCHES, height=2.7)
+    key = next(key for key in MODELS if len(rows_of(data, key, "lr")))
+    rows = rows_of(data, key, "lr")
+    draw_panel(panel, rows, SWEEPS["lr"][1], width_colors(rows))
+    mark_optima(panel, rows, SWEEPS["lr"][1], width_colors(rows), RIVAL["lr"])
+    panel.set_xlabel(f"learning rate, upscaled {MODELS[key][0]}")
+    panel.set_ylabel("final training loss (nats)")
+    return figure
+
+
 def width_colors(rows):
     """Target width -> its colour."""
     from repro.verdicts import drawing
@@ -358,5 +372,6 @@ FIGURE = Figure(
     reduce=reduce,
     measure=measure,
     draw=draw,
+    small=small,
     simulate=simulate,
 )

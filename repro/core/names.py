@@ -7,6 +7,8 @@ from repro.errors import UserError
 
 CLAIM_IN_TEXT = re.compile(r"\{([^{}]+)\}")  # of a figure's outcome, `{fig1.slope}`
 
+SMALL = ".small.png"  # the suffix of a figure's picture for 430 pixels, beside its PNG
+
 
 @dataclass(frozen=True)
 class StageName:

@@ -18,6 +18,7 @@ from repro.products.published import (
     note_of,
     path_of,
     read_or_empty,
+    small_of,
     whole,
 )
 from repro.products.run_table import cell_ids, is_of_other_cells, table_folder
@@ -81,8 +82,9 @@ def outdated(suite: Suite, figure_name: str) -> list[Path]:
     found = []
     if lacks(TABLE) or is_of_other_cells(suite, figure_name):
         found.append(data)
-    said = read_or_empty(manifest).get("key", folder.name)
-    if lacks(files(figure_name)) or said != folder.name:
+    drawn = read_or_empty(manifest)
+    listed = [small] if (small := small_of(figure_name)) in drawn.get("files", ()) else []
+    if lacks([*files(figure_name), *listed]) or drawn.get("key", folder.name) != folder.name:
         found.append(manifest)
     return found
 

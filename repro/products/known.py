@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from repro.core.names import SMALL
 from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import read_json
@@ -35,6 +36,12 @@ class Known:
     place: str
     recorded: bool
     current: bool
+
+    @property
+    def small(self) -> Path | None:
+        """Its small picture, if it has one."""
+        small = self.picture.with_suffix(SMALL)
+        return small if small.exists() else None
 
     @property
     def page(self) -> Path:

@@ -4,6 +4,7 @@ import filecmp
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from repro.core.names import SMALL
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes
 
@@ -14,8 +15,14 @@ SUFFIXES = (".pdf", ".png", ".md", ".csv")  # of what is copied: picture, its te
 
 
 def files(figure_name: str) -> list[str]:
-    """The names of a picture's files, its manifest aside."""
+    """The names of every picture's files, its manifest aside."""
     return [*(figure_name.split("/")[1] + suffix for suffix in SUFFIXES), CLAIMS]
+
+
+def small_of(figure_name: str) -> str:
+    """The name of a small picture, which some figures have; only their folder, the record and the
+    pages have it."""
+    return figure_name.split("/")[1] + SMALL
 
 
 def path_of(folder: Path, name: str) -> Path:
@@ -26,7 +33,8 @@ def path_of(folder: Path, name: str) -> Path:
 def manifest_of(folder: Path, figure_name: str, key: str) -> dict:
     """What manifest.json says of a picture's folder. key: of what it was really made of, which is
     another than the folder's name where code or evidence was changed meanwhile."""
-    names = [*TABLE, *files(figure_name)]
+    small = small_of(figure_name)
+    names = [*TABLE, *files(figure_name), *([small] if path_of(folder, small).exists() else [])]
     digests = {name: sha256_file(path_of(folder, name)) for name in names}
     return {"figure": figure_name, "key": key, "files": digests}
 
@@ -40,7 +48,8 @@ def whole(folder: Path) -> dict:
     said = read_or_empty(manifest)
     name, listed = str(said.get("figure")), said.get("files")
     known = name.count("/") == 1 and isinstance(said.get("key"), str)
-    if not known or not isinstance(listed, dict) or {*listed} != {*TABLE, *files(name)}:
+    every = {*TABLE, *files(name)} if known else set()
+    if not known or not isinstance(listed, dict) or {*listed} - {small_of(name)} != every:
         raise UserError(
             f"{manifest}: was emptied or changed; delete it and run the same command again with "
             "snakemake"

@@ -1,8 +1,9 @@
 """Committed results of each figure (records/), from which it is judged and drawn without training.
 
-A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}. Each
-folder records/<scale>/<data>/<device>/ has a SHA256SUMS of its files for `sha256sum -c`.
-records/claims.json has the claims of them all (`repro.products.claims_json`).
+A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}, and
+<figure>.small.png where the figure has a small picture. Each folder of a device has a SHA256SUMS of
+its files for `sha256sum -c`. records/claims.json has the claims of them all
+(`repro.products.claims_json`).
 """
 
 import tempfile
@@ -15,6 +16,7 @@ from typing import NotRequired, TypedDict
 from repro.core import catalog, discovery
 from repro.core.cells import check_keys
 from repro.core.locks import held_by_another, locked
+from repro.core.names import SMALL
 from repro.core.suite import Suite
 from repro.cores import usable_cores
 from repro.errors import UserError
@@ -34,6 +36,8 @@ SUMS = "SHA256SUMS"
 EVERY_CLAIM = "claims.json"  # of all folders
 TEXT = ".md"
 KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
+EVERY = (*KEPT, SMALL)
+OF_SOME = (TEXT, SMALL)  # a record of before there were texts has none until it is judged again
 # Of a provenance.json, what holds in results/ alone, and what the studies themselves say today.
 NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
 
@@ -104,6 +108,7 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
+    _put_small(folder, target)
     claims = read_rows(folder / CLAIMS)
     write_text(target, figure_name, data, claims, made)
     kept = {key: value for key, value in made.items() if key not in NOT_KEPT}
@@ -112,6 +117,16 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
         {"provenance": kept, "data_sha256": sha256_file(data), "claims": claims},
     )
     return target
+
+
+def _put_small(folder: Path, base: Path) -> None:
+    """Copy a figure's small picture from the folder where it was drawn to its record, if it has
+    one; one of before goes."""
+    drawn, kept = folder / f"{base.name}{SMALL}", base.with_suffix(SMALL)
+    if drawn.exists():
+        write_bytes(kept, drawn.read_bytes())
+    else:
+        kept.unlink(missing_ok=True)
 
 
 def _below_records(*names: str) -> Path:
@@ -181,6 +196,7 @@ def _rejudge(figure_name: str, base: Path) -> None:
         claims = write_figure(Path(folder), figure_name, data, as_built(figure_name, saved))
         for suffix in (".png", TEXT):
             write_bytes(base.with_suffix(suffix), Path(folder, base.name + suffix).read_bytes())
+        _put_small(Path(folder), base)
     write_json(base.with_suffix(".json"), saved | {"claims": claims})
 
 
@@ -199,10 +215,10 @@ def read_record(base: Path) -> dict:
     """
     folder = base.parents[1]
     expected = sums(folder)
-    for path in (base.with_suffix(suffix) for suffix in KEPT):
+    for suffix in EVERY:
+        path = base.with_suffix(suffix)
         found = sha256_file(path) if path.exists() else None
-        # Records of before there were texts have none until they are judged again.
-        missing = found is None and path.suffix != TEXT
+        missing = found is None and suffix not in OF_SOME
         if missing or found != expected.get(path.relative_to(folder).as_posix()):
             raise UserError(f"{path}: is not what {SUMS} says; {_way_out()}")
     return _checked(read_json(base.with_suffix(".json")), base.with_suffix(".json"))
@@ -234,7 +250,7 @@ def _checked(saved: object, path: Path) -> dict:
 def not_committed(bases: Iterable[Path]) -> list[Path]:
     """Those of these records that are not as git has them: new ones, and ones that were edited
     together with SHA256SUMS. None of them where git cannot say. bases: paths without suffix."""
-    files = {base.with_suffix(suffix): base for base in bases for suffix in KEPT}
+    files = {base.with_suffix(suffix): base for base in bases for suffix in EVERY}
     paths = [f":(literal){path}" for path in files]
     said = history.git("status", "--porcelain", "--untracked-files=all", "--", *paths, root=ROOT)
     if not paths or not said:
@@ -269,7 +285,7 @@ def _seal(bases: Sequence[Path]) -> None:
     """
     for folder in {base.parents[1] for base in bases}:
         here = [base for base in bases if folder in base.parents]
-        _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in KEPT])
+        _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in EVERY])
         page = folder / "scoreboard.md"
         write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
@@ -278,9 +294,14 @@ def _seal(bases: Sequence[Path]) -> None:
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
-    """Write the digests of these files into the SHA256SUMS of their folder of records."""
+    """Write the digests of these files into the SHA256SUMS of their folder of records; one that is
+    gone has none."""
     digests = sums(folder) if (folder / SUMS).exists() else {}
-    digests |= {path.relative_to(folder).as_posix(): sha256_file(path) for path in paths}
+    for path in paths:
+        name = path.relative_to(folder).as_posix()
+        digests.pop(name, None)
+        if path.exists():
+            digests[name] = sha256_file(path)
     lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
     write_bytes(folder / SUMS, "".join(lines).encode())
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from urllib.parse import quote
 
 from repro.core import catalog, discovery
+from repro.core.names import SMALL
 from repro.core.papers import Paper
 from repro.core.study import SCALES
 from repro.core.suite import Suite
@@ -134,6 +135,16 @@ class FigureView:
     def path(self) -> str:
         """Its page and files, from the site's root, without their suffix."""
         return f"figures/{self.place}/{self.name}"
+
+    @property
+    def picture(self) -> str:
+        """Its picture's address, from the site's root."""
+        return quote(f"{self.path}.png")
+
+    @property
+    def small(self) -> str:
+        """That of the picture for where there is little room: its own small one, if it has one."""
+        return quote(f"{self.path}{SMALL}") if self.known.small else self.picture
 
     @property
     def page(self) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from markupsafe import Markup
 
 from repro.core import catalog
+from repro.core.names import SMALL
 from repro.errors import UserError, did_you_mean
 from repro.files import json_bytes, sha256_file, write_bytes
 from repro.lineage import arithmetic, history
@@ -85,6 +86,7 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     sources = {
         ("data.csv", ".csv"): known.data,
         ("picture.png", ".png"): drawn,
+        ("small.png", SMALL): drawn.with_suffix(SMALL),
         ("picture.pdf", ".pdf"): drawn.with_name("figure.pdf"),
         ("sheet.pdf", "-sheet.pdf"): drawn.with_name("sheet.pdf"),
     }

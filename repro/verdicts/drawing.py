@@ -61,6 +61,7 @@ THEME: Any = {
     "patch.edgecolor": "w",
     "patch.force_edgecolor": True,
 }
+SMALL_INCHES = 3.6  # width of a small picture: a letter of 6.5 points has 11 of 430 pixels
 LINE_INCHES = 0.145  # height of a line of text below a figure
 ROW_INCHES, LETTER_INCHES = 0.3, 0.075  # of a table: a line's height, a letter's width
 CELL_LETTERS = 60  # of a table: in a line of a cell
@@ -178,13 +179,14 @@ def _line(marks: Sequence[tuple[str, str]], figure: Figure, top: float) -> Ancho
     )
 
 
-def save(figure: Figure, pdf: Path, png: Path) -> None:
-    """Write a figure as PDF and PNG; the same figure gives the same bytes."""
+def save(figure: Figure, *paths: Path) -> None:
+    """Write a figure as PDF or PNG, as each path ends; the same figure gives the same bytes."""
     _settle(figure)
-    with atomic_path(pdf) as temporary:
-        figure.savefig(temporary, format="pdf", metadata={"CreationDate": None})
-    with atomic_path(png) as temporary:
-        figure.savefig(temporary, format="png", metadata={"Software": None})
+    undated = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
+    for path in paths:
+        form = path.suffix[1:]
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=form, metadata=undated[form])
     plt.close(figure)
 
 

@@ -108,6 +108,8 @@ class Figure(Shown):
         text in PDF, Markdown, CSV and the report.
 
     Where it has more to say:
+    small(data, scale): a second picture, as `draw`, on one panel about SMALL_INCHES wide, which
+        says the message where there are 430 pixels: a README's thumbnail, a phone.
     outcome: the picture's title, a sentence that is true whatever came out, with `{claim}` in the
         place of what a claim measured: `the best rate goes as width^{fig1.slope}`. The verdict of
         these claims follows it (`repro.verdicts.judged_claims`); without it the title counts
@@ -130,6 +132,7 @@ class Figure(Shown):
     measure: "Callable[[pd.DataFrame, str], Mapping[str, Measurement]]"
     draw: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
     table: "Callable[[pd.DataFrame, str], Table] | None" = None
+    small: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
     outcome: str = ""
     view: View | None = None
     asides: "Callable[[pd.DataFrame, str], Asides] | None" = None
@@ -145,10 +148,13 @@ class Figure(Shown):
         self._check_outcome(file)
         if (self.draw is None) == (self.table is None):
             raise UserError(f"{file}: give draw or table, the one that it is")
+        if self.small and not self.draw:
+            raise UserError(f"{file}: has small but no draw, whose picture it says shortly")
         if self.asides and not self.table:
             raise UserError(f"{file}: has asides but no table, beside whose rows they would be")
         self._check_laws(file)
-        arguments = {name: ["data", "scale"] for name in ("measure", "draw", "table", "asides")}
+        of_data = ("measure", "draw", "small", "table", "asides")
+        arguments = {name: ["data", "scale"] for name in of_data}
         arguments |= {"reduce": ["runs"], "simulate": ["law", "recorded", "scale", "rng"]}
         for name, positional in arguments.items():
             if (function := getattr(self, name)) is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from repro.core.names import SMALL
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.lineage import checkout
@@ -150,7 +151,7 @@ def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
 
 def render(figure_name: str, data: Path, provenance: dict, base: Path) -> list[JudgedClaim]:
     """Judge a figure's claims from its data.csv: `judge_all`'s rows; and write its picture,
-    <base>.pdf and <base>.png."""
+    <base>.pdf and <base>.png, and <base>.small.png where it has a small one."""
     import pandas as pd
 
     from repro.verdicts import drawing
@@ -165,8 +166,14 @@ def render(figure_name: str, data: Path, provenance: dict, base: Path) -> list[J
         assert figure.draw  # what is no table
         with called(figure_name, "draw"):
             drawn = figure.draw(values, provenance["scale"])
-    drawing.check_panels(f"figures/{figure_name}.py", drawn)
-    last_line = source_line(figure_name, provenance, digest)
+    file, last_line = f"figures/{figure_name}.py", source_line(figure_name, provenance, digest)
+    drawing.check_panels(file, drawn)
     drawing.finish(drawn, figure.title, marks(rows), last_line)
     drawing.save(drawn, base.with_suffix(".pdf"), base.with_suffix(".png"))
+    if figure.small:
+        with called(figure_name, "small"):
+            small = figure.small(values, provenance["scale"])
+        drawing.check_panels(file, small)
+        drawing.finish(small, figure.title, (), last_line.partition(" data, ")[0] + " data")
+        drawing.save(small, base.with_suffix(SMALL))
     return rows
