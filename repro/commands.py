@@ -237,6 +237,7 @@ def report(suite: "Suite", arguments: Namespace) -> str:
     """The site: what reproduces and how sure it is, and docs/, for a browser, without training."""
     from repro.report import build
 
+    print(build.beforehand(suite, arguments.folder), file=sys.stderr, flush=True)
     return build.summary(build.report(suite, arguments.folder), arguments.folder)
 
 

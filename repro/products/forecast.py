@@ -28,6 +28,11 @@ TRAIN_START = 4.0
 OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "reduce": 2.0, "draw": 5.0}
 ANY_JOB = 1.0
 OF_A_FIGURE = ("reduce", "draw", "publish")  # the rules that make one of its runs
+PREPARE = {  # by what a dataset comes from, what is done to prepare it
+    "embedded": "make synthetic {}",
+    "real": "download {}",
+    "folder": "read {} of your folder",
+}
 CORES = 2  # for which pages promise a time
 
 
@@ -245,19 +250,22 @@ def ahead(
     """What a call will do, at a scale for GPUs with its price. jobs: by number. times: as from
     `job_times`, if they are known already. cores: of this machine that it may use; None where jobs
     work elsewhere, or on a GPU, for which there are no seconds on record."""
+    data = {
+        name: PREPARE[suite.source(name).kind].format(name) for name in discovery.dataset_names()
+    }
     cells = [cell for _, cell in jobs.values() if cell]
     words = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
     words += f", {len(cells)} of them training" if cells else ""
     if cells and suite.config.scale in GPU_SCALES:
         words += f": {on_h100(suite.gpu_hours(cells))}, assumed, not measured"
-        return Ahead(words, len(jobs))
+        return Ahead(words, len(jobs), data=data)
     if not cores:
-        return Ahead(words, len(jobs))
+        return Ahead(words, len(jobs), data=data)
     times = job_times(suite, jobs) if times is None else times
     here = {job: seconds for job in jobs if (seconds := times[job]) is not None}
     whole = together([times[job] for job in jobs], cores)
     if whole is None:
-        return Ahead(f"{words}; how long they take is not on record", len(jobs))
+        return Ahead(f"{words}; how long they take is not on record", len(jobs), data=data)
     words += f": {_on(cores, whole)}"
     training = frozenset(job for job, (_, cell) in jobs.items() if cell)
-    return Ahead(words, len(jobs), here, cores, training)
+    return Ahead(words, len(jobs), here, cores, training, data)

@@ -25,7 +25,7 @@ LEFT_OUT = (
 )
 # Rule -> what a job of it does, in its wildcards; of other rules nothing is said but an error.
 JOBS = {
-    "fetch": "prepare {dataset}",
+    "fetch": "{prepare}",
     "tokenize": "tokenize {dataset}",
     "train": "train {study} {cell}",
     "train_base": "train {study} {cell}",
@@ -40,13 +40,15 @@ SHORTEST = 0.01  # seconds of a job, for a clock may not have moved
 class Ahead:
     """What a call will do. words: for its first line. seconds: job -> how long it should take by
     the seconds on record, empty where nobody knows. cores: how many jobs work side by side.
-    training: the jobs that train, by which all are scaled; each has its seconds."""
+    training: the jobs that train, by which all are scaled; each has its seconds.
+    data: dataset -> what is done to prepare it, `make synthetic text`."""
 
     words: str
     jobs: int
     seconds: Mapping[int, float] = field(default_factory=dict)
     cores: int = 1
     training: Collection[int] = ()
+    data: Mapping[str, str] = field(default_factory=dict)
 
 
 class Lines(logging.Formatter):
@@ -112,6 +114,9 @@ class Lines(logging.Formatter):
         wildcards = dict(job["wildcards"])
         if "cell" in wildcards:
             wildcards["cell"] = wildcards["cell"][:-ID]
+        if dataset := wildcards.get("dataset"):
+            known = self.plan.data if self.plan else {}
+            wildcards["prepare"] = known.get(dataset, f"prepare {dataset}")
         self.names[job["jobid"]] = pattern.format(**wildcards)
         self.started[job["jobid"]] = self.clock()
 

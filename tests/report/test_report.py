@@ -86,7 +86,10 @@ def transfer(tmp_path_factory):
 def test_a_fresh_clone_has_a_site_and_is_told_where_from(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["report", "--config", f"figures={FIGURES}", "--folder", "there/site"]) == 0
-    said = capsys.readouterr().out
+    said, first = capsys.readouterr()
+    assert re.match(
+        r"making the site of \d+ figures? in \S+, (about|less than) .* of one core\n", first
+    )
     assert said.startswith("there/site/results/index.html: ")
     assert "2 figures on record in records/reduced/embedded/cpu" in said
     words = Elements(tmp_path / "there/site/results/index.html").text

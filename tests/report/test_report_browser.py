@@ -263,6 +263,32 @@ def test_anybody_can_read_it(visit, path, viewport, theme):
     assert not found.response["violations"], found.generate_report()
 
 
+@pytest.mark.parametrize("path", [CLAIM, FIGURE, PAPER, "index.html", "claims.html"])
+def test_on_a_phone_a_verdict_has_two_lines_and_no_column_is_out_of_sight(visit, path):
+    """Found in review: a verdict of five lines, and what was measured beyond the screen's edge."""
+    page = visit(path, viewport=PHONE)
+    lines = page.locator(".verdict:visible").evaluate_all(
+        "all => all.map(each => each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight))"
+    )
+    assert all(each < 2.3 for each in lines) and (lines or path == PAPER)
+    tables = page.locator("table:is(.stacked, .claims, .docutils):visible").evaluate_all(
+        "all => all.map(each => [each.getBoundingClientRect().left, "
+        "each.getBoundingClientRect().right, each.parentElement.clientWidth, each.offsetWidth])"
+    )
+    for left, right, room, width in tables:
+        assert left >= 0 and right <= PHONE["width"] and width <= room, "a column is beyond it"
+    assert tables
+
+
+def test_a_page_on_a_phone_shows_the_small_picture_and_a_wide_one_the_whole(visit):
+    for viewport, suffix in ((PHONE, ".small.png"), (DESK, "fig3.png")):
+        page = visit(FIGURE, viewport=viewport)
+        picture = page.locator(".picture img")
+        assert picture.evaluate("each => each.currentSrc").endswith(suffix)
+        assert page.locator(".of-small").is_visible() == (viewport == PHONE)
+        assert picture.locator("xpath=ancestor::a").get_attribute("href") == "fig3.png"
+
+
 def test_the_rows_of_a_table_are_ordered_by_a_column_and_found_by_their_words(visit):
     page = visit(TABLE)
     rows = page.locator("table.cells tbody tr")

@@ -103,6 +103,25 @@ def test_a_job_that_prepares_data_says_nothing_of_how_fast_jobs_train():
     assert low < 300 < high < 900
 
 
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ([], "make synthetic ccnews"),
+        (["data=real"], "download ccnews"),
+        (["ccnews=texts"], "read ccnews of your folder"),
+    ],
+)
+def test_what_prepares_data_says_where_they_come_from(settings, line, monkeypatch, tmp_path):
+    """`prepare ccnews` looked like a download of gigabytes, in a call that needs no network."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "train.txt").write_text("a line of text\n" * 1000)
+    screen = Screen(forecast.ahead(load(settings), {1: ("fetch", None)}, cores=2))
+    screen.log("", "run_info")
+    screen.start(1, "fetch", dataset="ccnews")
+    assert screen.log("", "job_finished", job_id=1).endswith(f" left  {line}, 00:00")
+
+
 def test_what_is_left_is_no_shorter_than_its_longest_job():
     """As the call's first line says; a core that has nothing to do makes no job shorter."""
     screen = Screen(terminal.Ahead("", 2, {1: 300.0, 2: 30.0}, cores=2, training={1, 2}))
