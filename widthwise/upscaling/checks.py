@@ -81,7 +81,7 @@ def check_made(model: nn.Module, wide: nn.Module, factor) -> None:
         raise UserError("widen: make returned a module on the meta device, which holds no values")
     narrow, wider = ([p.shape for p in module.parameters()] for module in (model, wide))
     if isinstance(factor, Integral) and factor != 1 and narrow == wider:
-        raise UserError(f"widen: make returned the same widths for factor {factor}")
+        raise UserError(f"widen: make returned the same widths for factor {factor}: {NO_WIDTH}")
     if isinstance(factor, Integral):
         _check_grown(model, wide, int(factor))
 
