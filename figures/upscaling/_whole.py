@@ -1,5 +1,5 @@
-"""Figures 4 and 6 on the whole Forest Cover Type, three passes over its rows: what is left of the
-claims that these passes can tell, on rows that are real. Ours."""
+"""Figures 4 and 6 in three passes over the rows, for the whole Forest Cover Type: the claims that
+these passes can tell, on rows that are real. Ours."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from figures.upscaling._runs import SETTINGS, reduce
 from repro.core.study import OVERNIGHT
 from repro.verdicts.claims import reported
 from repro.verdicts.figure import Figure
-from studies.upscaling import _whole
+from studies.upscaling import _mlp, _whole
 
 # Of `_claims`; the jump after the start is shorter than the window, a pass, and is not asked for.
 NOISE = ("noise-nonzero", "noise-at-target")
@@ -22,7 +22,7 @@ def figure(name: str, of: str, key: str, noise_told: bool) -> Figure:
     setting = replace(
         SETTINGS[key],
         study=f"{SETTINGS[key].study}_whole",
-        windows={"reduced": _whole.BATCHES, "paper": SETTINGS[key].windows["paper"]},
+        windows={"reduced": _whole.BATCHES, "paper": _mlp.EPOCH["paper"]},
     )
     where = f"suite, on {of}"
     fair, noise = _fair.names(name, setting), {f"{name}.{each}" for each in NOISE}
@@ -51,14 +51,14 @@ def figure(name: str, of: str, key: str, noise_told: bool) -> Figure:
         return _drawing.draw_curves(data, setting, scale)
 
     return Figure(
-        title=f"{of} on the whole Cover Type: {setting.name}, three passes",
+        title=f"{of} in three passes over the rows: {setting.name}",
         outcome=(
-            f"On the whole Cover Type the MLP ends at {{{name}.upscaled-wins-{key}}} times the "
+            f"In three passes the upscaled MLP ends at {{{name}.upscaled-wins-{key}}} times the "
             "training loss from scratch"
         ),
         caption=(
-            f"{_drawing.MEANING} {_drawing.ENDS} What a run ends at is a mean over its last "
-            f"{_whole.BATCHES} steps, a pass over the rows. (Ours, on Ma et al., {of}.)"
+            f"{_drawing.MEANING} {_drawing.ENDS} What a run ends at is a mean over its last pass "
+            f"over the rows. (Ours, on Ma et al., {of}.)"
         ),
         studies=(setting.study,),
         view=_drawing.CURVES,

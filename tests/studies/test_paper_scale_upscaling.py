@@ -66,9 +66,12 @@ MODELS = {
 SGD = {"optimizer.name": "sgd", "optimizer.momentum": 0.0}
 ADAMW = {"optimizer.name": "adamw", "optimizer.betas": [0.9, 0.999], "optimizer.eps": 1e-8}
 LONG, SHORT = {"steps": 500 * EPOCH["mlp"]}, {"steps": 100 * EPOCH["mlp"]}
+PASSES = {"steps": 3 * (464_809 // 2_000), "evaluations": 6}  # ours: three of its epochs
 STUDIES = {
     "mlp_sgd": SGD | LONG | {"model.base_width": 1},
     "mlp_adamw": ADAMW | LONG | {"model.base_width": 1},
+    "mlp_sgd_whole": SGD | LONG | {"model.base_width": 1} | PASSES,
+    "mlp_adamw_whole": ADAMW | LONG | {"model.base_width": 1} | PASSES,
     "mlp_sgd_transfer": SGD | SHORT | {"model.base_width": 1_024},
     "mlp_adamw_transfer": ADAMW | SHORT | {"model.base_width": 512},
     "mlp_sgd_controls": SGD | SHORT | {"model.base_width": 1_024},
