@@ -22,7 +22,6 @@ from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.products import preregistered_table
 from repro.report import address, asides, build, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
@@ -30,6 +29,7 @@ from repro.verdicts import badge as badges
 from repro.verdicts.claims import above, reported, within
 from repro.verdicts.figure import Aside, Asides, Bar, View
 from repro.verdicts.typeset import Table
+from repro.verdicts.words import TOLD_FIRST
 
 pytestmark = pytest.mark.long
 
@@ -185,7 +185,7 @@ def test_answers_come_before_counts_and_registered_verdicts_before_demonstration
     registered = words[words.index("These are tests") : words.index("How sure is this?")]
     verdicts = [row["verdict"] for row in read_json(headline / "claims.json")["claims"]]
     assert {"inconclusive", "reproduced"} <= {*verdicts}
-    assert registered.index("inconclusive") < registered.index("reproduced")
+    assert registered.index("reproduced") < registered.index("inconclusive"), "told ones first"
     assert "overnight scale" in registered and "reduced scale" in registered, "beside each other"
 
 
@@ -198,8 +198,12 @@ def test_a_table_of_claims_is_by_paper_and_kind_and_refuted_first(headline):
         "control",
         "self-check",
     ]
-    ranks = [preregistered_table.VERDICTS_FIRST.index(each) for each in groups[0].verdicts]
-    assert ranks == sorted(ranks) and len({*ranks}) > 2
+    first = page.split('class="group"')[1]
+    found = re.findall(r'data-verdict="([^"]*)".* data-measured="([^"]*)" data-n="(\d+)"', first)
+    ran = [verdict for verdict, _, n in found if n != "0"]
+    assert ran == sorted(ran, key=TOLD_FIRST.index) and len({*ran}) > 2
+    assert [n != "0" for _, _, n in found] == [True] * len(ran) + [False] * (len(found) - len(ran))
+    assert page.count(" data-ours>") == 2, "and ours are folded"
 
 
 def meta(page):
@@ -560,19 +564,18 @@ def judged(**changed):
         **{"statement": "It falls", "quantity": "slope", "expected": "below 0", "reason": ""},
         **{"measured": -1.0, "low": -2.0, "high": -0.5, "chosen_after_seeing": ""},
         **{"paper": "embedding_lr", "claim": "fig1.falls", "p": 0.004},
+        **{"left_out": "", "n": 3},
     }
     return row | changed
 
 
 def test_a_figure_in_one_sentence():
     said = text.sentence([judged()])
-    assert said == "“It falls.” It holds here: slope is -1 [-2, -0.5], where it should be below 0."
+    assert said == "“It falls.” Reproduced: slope is -1 [-2, -0.5]; expected below 0."
     away = judged(verdict="needs a larger scale", seen="differs", binds=False)
     said = text.sentence([away, judged(), judged(kind="control")])
-    assert "not meant for this scale or data; what was seen differs" in said
-    assert said.endswith(
-        "Of the paper's 2 claims here: 1 reproduced and 1 that needs a larger scale."
-    )
+    assert "Needs a larger scale, seen: differs: slope is -1" in said
+    assert said.endswith("Of the paper's 2 claims here: 1 reproduced and 1 for a larger scale.")
     said = text.sentence([judged(kind="self-check")])
     assert said == (
         "No claim of the paper is judged by it; of the suite's own checks, 1 reproduced."
