@@ -206,6 +206,38 @@ def test_a_table_of_claims_is_by_paper_and_kind_and_refuted_first(headline):
     assert page.count(" data-ours>") == 2, "and ours are folded"
 
 
+FIG3 = "figures/reduced/embedded/embedding_lr/fig3.md"
+
+
+def test_a_figure_s_page_leads_with_what_is_judged_and_registered(headline):
+    """Found in review: it began with a claim that is not run at this scale."""
+    words = Elements(headline / FIG3).text
+    lead = words[words.index("“") :][:400]
+    assert lead.startswith("“The optimal embedding learning rate falls with width as d")
+    assert "as the paper prints it, without LayerNorm.” Reproduced" in lead
+    assert "0.5 itself is outside the interval: slope" in lead
+    first = words.index("not run here")
+    assert words.rindex("no LayerNorm") < first, "what was not run is last"
+
+
+def test_a_test_that_was_registered_is_not_said_to_be_no_test(headline, site):
+    """Found in review: of every figure whose settings were chosen after seeing results."""
+    words = Elements(headline / FIG3).text
+    assert "no independent test" not in words
+    assert "1 of 14 claims below was registered before the runs" in words
+
+
+def test_a_claim_s_page_says_that_the_printed_value_is_outside_the_interval(headline):
+    """Found in review: it said `reproduced`, and that in its table of places alone."""
+    page = Elements(headline / "claims/embedding_lr/fig3.sqrt-d-rule-as-printed.md").text
+    outside = "0.5 itself is outside the interval"
+    lead = page[page.index("Reproduced at") :]
+    assert outside in lead[: lead.index("At every scale")]
+    assert page.count(outside) >= 4, "in words, beside its mark, and at every scale"
+    for name in ("index", "claims", FIG3.removesuffix(".md")):
+        assert outside in Elements(headline / f"{name}.md").text, name
+
+
 def meta(page):
     """What a page says of itself where it is shared."""
     return yaml.safe_load(page.read_text().split("---\n")[1])["myst"]["html_meta"]
