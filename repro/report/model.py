@@ -215,7 +215,7 @@ class FigureView:
     @property
     def seeds(self) -> str:
         """The seeds behind its claims, in words; "" where nothing in them is random."""
-        numbers = sorted({int(c.seeds) for c in self.claims if c.seeds != "exact"})
+        numbers = sorted({int(c.seeds) for c in self.claims if c.seeds not in ("exact", "0")})
         few, many = (numbers[0], numbers[-1]) if numbers else (0, 0)
         return f"{few} to {many} seeds" if few < many else counted(few, "seed") if few else ""
 

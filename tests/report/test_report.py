@@ -216,6 +216,7 @@ def test_a_figure_s_page_leads_with_what_is_judged_and_registered(headline):
     assert lead.startswith("“The optimal embedding learning rate falls with width as d")
     assert "as the paper prints it, without LayerNorm.” Reproduced" in lead
     assert "0.5 itself is outside the interval: slope" in lead
+    assert "5 to 6 seeds" in words, "of what was run"
     first = words.index("not run here")
     assert words.rindex("no LayerNorm") < first, "what was not run is last"
 
