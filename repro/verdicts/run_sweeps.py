@@ -22,8 +22,16 @@ NEIGHBOURS = 1.5  # octaves from the best within which only its two neighbours l
 
 
 def last_step(rows):
-    """The rows of every run's last evaluation; all runs of the table have the same steps."""
+    """The rows of every run's last evaluation.
+
+    Raises UserError where the runs of the table do not all have the same steps.
+    """
+    import numpy as np
+
     steps = rows["step"].to_numpy()
+    _, evaluations = np.unique(steps, return_counts=True)
+    if len({*evaluations.tolist()}) > 1:
+        raise UserError("runs of different steps are in one table, so they have no last one")
     return rows[steps == steps.max(initial=-1)]  # of an empty table too
 
 
@@ -71,6 +79,8 @@ def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None 
     rows: one a run. losses: shape (seeds, values along each axis); infinite where a run diverged or
     is not there. seeds: sorted, those of a whole table of which the rows are a part; if None, those
     of the rows.
+
+    Raises UserError where two runs of one seed and the same values differ: one would be lost.
     """
     import numpy as np
 
@@ -78,7 +88,11 @@ def by_seed(rows, axes: Sequence[str], metric: str, seeds: Sequence[int] | None 
     columns = (np.unique(rows[axis], return_inverse=True) for axis in axes)
     values, places = zip(*columns, strict=True)
     losses = np.full((len(known), *map(len, values)), math.inf)
-    losses[np.searchsorted(known, rows["seed"]), *places] = rows[metric].fillna(math.inf)
+    cells = np.searchsorted(known, rows["seed"]), *places
+    found = rows[metric].fillna(math.inf).to_numpy()
+    losses[cells] = found
+    if (losses[cells] != found).any():
+        raise UserError(f"runs of one seed and one {' and '.join(axes)} end at different {metric}")
     return values, losses
 
 

@@ -3,6 +3,8 @@
 Paper scale: the authors' grids; Sweep 2 in Algorithm 2's convention and in their code's.
 """
 
+from functools import partial
+
 from repro.core.seeds import of_arm
 from repro.core.study import octaves
 from studies.upscaling._mlp import (
@@ -22,7 +24,8 @@ from studies.upscaling._mlp import (
 from studies.upscaling._protocol import protocol
 
 JUDGED = of_arm("upscaling", "mlp-sgd", 12)
-STAGES = protocol(
+sweeps = partial(
+    protocol,
     PAPER | {"optimizer": SGD},
     widths=WIDTHS,
     scales=SCALES,
@@ -84,3 +87,4 @@ STAGES = protocol(
     chosen_after_seeing=CHOSEN,
     departures=DEPARTURES,
 )
+STAGES = sweeps()

@@ -76,7 +76,8 @@ def test_runs_that_overflow_above_the_best_rate_are_counted_for_both_strategies(
         for each, lr in zip(STRATEGIES, higher, strict=True):
             for seed in (0, 1, 2):
                 diverged = row(each, "sweep", lr, seed, math.inf if lr > 1 else 4.0)
-                rows.append(diverged | {"skipped": 30 if lr > 1 else 1})
+                diverged["skipped"] = 30 if lr > 1 else 1
+                rows += [diverged | {"step": step} for step in (150, 300)]
         found = judged("fig3", rows)["fig3.overflow"]
         return found["measured"], found["seen"]
 

@@ -59,7 +59,7 @@ def test_the_recipe_is_completep_s_table(name, alpha):
     a layer m_d^-1 m_L^-alpha; decay of hidden matrices m_d, of all else 1."""
     model = stack(LARGE)
     plan = ww.plan(model, roles(), ww.recipe("muP", depth=name), branches=["layers.*.down"])
-    groups = plan.groups(lr=1.0, weight_decay=1.0, eps=1.0)
+    groups = plan.init_().groups(lr=1.0, weight_decay=1.0, eps=1.0)
     of = {each: group for group in groups for each in group["names"]}
     layer_rate = M_L ** (alpha - 1)
     table = {  # name -> (lr, decay, eps)

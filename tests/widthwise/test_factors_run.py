@@ -83,7 +83,7 @@ def test_a_compiled_model_s_factors_run(fullgraph):
     if fullgraph:  # attention's factor breaks the graph: hold it to the readout alone
         roles = ww.roles(plain, 32, TOKENS)
         model = plain(128)
-        plan = ww.plan(model, roles, "muP-multiplier")
+        plan = ww.plan(model, roles, "muP-multiplier").init_()
         optimizer = torch.optim.AdamW(plan.groups(1e-2))
         usual(wrap(model)).backward()
         optimizer.step()
@@ -104,9 +104,9 @@ def test_a_head_that_is_not_trained_is_none_of_it():
             return (self.first(x), self.second(x)) if both else self.first(x)
 
     rows = torch.randn(5, 6)
-    model = Heads(64)
-    plan = ww.plan(model, ww.roles(Heads, 16, rows), "muP-multiplier")
     for kind in (torch.optim.AdamW, torch.optim.SGD):
+        model, recipe = Heads(64), ww.recipe("muP-multiplier", kind)
+        plan = ww.plan(model, ww.roles(Heads, 16, rows), recipe).init_()
         optimizer = kind(plan.groups(1e-2))
         model(rows, both=False).sum().backward()
         optimizer.step()

@@ -22,7 +22,7 @@ make = mlp(6, 3)
 
 
 def planned(recipe="muP", width=WIDE):
-    return ww.plan(make(width), ww.roles(make, BASE, ROWS), recipe)
+    return ww.plan(make(width), ww.roles(make, BASE, ROWS), recipe).init_()
 
 
 def test_a_recipe_prints_its_table():

@@ -4,6 +4,7 @@ Such a file defines UPDATE, an `Update`, and has the optimizer's name; one of a 
 define CLASS too, the class itself. No torch until a class is asked for.
 """
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     import torch
 
 FAMILIES = ("adam", "sgd")  # a table's rows, by the degree of an update
+# Classes, torch's or of these names, whose steps no table has rates for, and what these follow.
+WITHOUT_TABLE = {
+    **dict.fromkeys(("Adafactor", "LAMB", "Lamb", "LARS", "Lars"), "the size of each weight"),
+    "Adadelta": "the size of the steps before",
+    "LBFGS": "the curvature of the loss",
+    "RAdam": "the gradient's size at first, and later not",
+    "Rprop": "the signs of the gradients before",
+}
 
 
 @dataclass(frozen=True)
@@ -125,19 +134,53 @@ def _unknown(name: str) -> str:
 
 
 def _of_class(kind: Any) -> Update:
+    """`of_class`; UserError where nothing is known."""
+    found = of_class(kind)
+    if found is not None:
+        return found
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if follows := without_table(kind):
+        raise UserError(
+            f"optimizer {name}: its steps follow {follows}, for which no table has rates: "
+            f"choose from {', '.join(sorted(shipped()))}"
+        )
+    raise UserError(_unknown(name))
+
+
+def of_class(kind: Any, declared: Update | None = None) -> Update | None:
     """What is known of a class: one of torch's, a subclass that keeps its step, or one of another
-    package of the same name. Which parameters another package's Muon takes is not known."""
+    package of the same name; None where nothing is. Which parameters another package's Muon takes
+    is not known. declared: of a class of a user's own."""
     updates = shipped()
-    for base in kind.__mro__:
+    for base in _same_step(kind):
+        if declared is not None and base is declared.path:
+            return declared
         path = f"{base.__module__}.{base.__qualname__}"
         own = next((update for update in updates.values() if update.path == path), None)
         found = own or updates.get(base.__name__.lower())
         others = base is kind and found is not None and found.matrices is None
         if found is not None and (own or others or path.startswith("torch.optim.")):
             return found if found.path and found.kind is kind else replace(found, path=kind)
-        if "step" in vars(base):
+    return None
+
+
+def without_table(kind: Any) -> str | None:
+    """What the steps of a class follow, where that has no table."""
+    names = (WITHOUT_TABLE.get(base.__name__) for base in _same_step(kind))
+    return next(filter(None, names), None)
+
+
+def _same_step(kind: Any) -> list[Any]:
+    """A class and those that it has its step from. torch wraps the step of a class that was called,
+    which is no step of its own."""
+    found = []
+    for base in kind.__mro__:
+        found.append(base)
+        step: Any = vars(base).get("step")
+        inherited: Any = getattr(super(base, base), "step", None)
+        if step is not None and inspect.unwrap(step) is not inspect.unwrap(inherited):
             break
-    raise UserError(_unknown(f"{kind.__module__}.{kind.__qualname__}"))
+    return found
 
 
 def _of_file(path: str) -> Update:

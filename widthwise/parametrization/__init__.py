@@ -6,6 +6,7 @@ named.py   a parametrization by its name, or by the path of a file of one's own
 recipes.py one for an optimizer, with its rule of weight decay
 plans.py   a model with one: initial values, factors, optimizer groups
 checked.py what `Plan.check` asks
+steps.py   whether an optimizer makes the steps that a recipe's rates are for
 """
 
 from widthwise.parametrization.named import s_of, shipped, table

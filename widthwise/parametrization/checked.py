@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError
+from widthwise.parametrization import steps
+from widthwise.parametrization.rules import init_std
 from widthwise.printed import columns
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from widthwise.parametrization.rules import Power, Role
 
 NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
+FAR = 0.1  # relative: a spread that is so far off is another
 
 
 class Planned(Protocol):
@@ -26,6 +29,7 @@ class Planned(Protocol):
     factors: tuple[Any, ...]
     given: dict[str, dict[str, float]]
     versions: dict[str, int]
+    begun: bool
 
     def factor(self, power: "Power", name: str, /) -> float:
         """What a power says of a parameter, over the base's."""
@@ -38,43 +42,45 @@ def check(
     check_names("check", plan)
     names = {id(p): name for name, p in plan.model.named_parameters()}
     if not plan.given:
-        raise UserError("check: the plan has made no groups yet: optimizer = ...(plan.groups(lr))")
-    first: tuple[str, float] | None = None
-    held = set()
-    optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
-    for group in [group for each in optimizers for group in each.param_groups]:
-        for parameter in group["params"]:
-            name = names.get(id(parameter))
-            if name is None:
-                raise UserError(
-                    "check: the optimizer holds a parameter that is not the model's: make it "
-                    "of plan.groups after the model is wrapped (FSDP replaces parameters)"
-                )
-            held.add(name)
-            if name not in plan.given:
-                raise UserError(f"check: {name}: is in the optimizer, and in no group of the plan")
-            given = plan.given[name]
-            for key in given.keys() & group.keys() - {"lr", "lr_scale"}:
-                if not math.isclose(group[key], given[key], rel_tol=NEAR):
+        raise UserError(
+            "check: the plan has made no groups yet, so that no optimizer has its rates: "
+            "optimizer = ...(plan.groups(lr))"
+        )
+    optimizers = [
+        steps.bare(each) for each in (optimizer if isinstance(optimizer, Sequence) else [optimizer])
+    ]
+    of: list[tuple[str, Mapping[str, Any], str]] = []  # parameter, its group, its optimizer's class
+    for each in optimizers:
+        of_this = []
+        for group in each.param_groups:
+            for parameter in group["params"]:
+                name = names.get(id(parameter))
+                if name is None:
                     raise UserError(
-                        f"check: {name}: its {key} is {group[key]:.4g}, and the plan gave "
-                        f"{given[key]:.4g}"
+                        "check: the optimizer holds a parameter that is not the model's: make it "
+                        "of plan.groups after the model is wrapped (FSDP replaces parameters)"
                     )
-            rate = float(group["lr"])
-            share = rate / given["lr"] if given["lr"] else rate
-            if first is None and given["lr"]:
-                first = name, share
-            expected = first[1] if first and given["lr"] else 0.0
-            if not math.isclose(share, expected, rel_tol=NEAR):
+                if name not in plan.given:
+                    raise UserError(
+                        f"check: {name}: is in the optimizer, and in no group of the plan"
+                    )
+                of_this.append((name, group))
+        steps.check_steps(plan.recipe, plan.at, type(each), of_this)
+        of += [(name, group, type(each).__name__) for name, group in of_this]
+    _check_rates(plan, of)
+    for name, group, kind in of:
+        given = plan.given[name]
+        for key in sorted(given.keys() & group.keys() - {"lr", "lr_scale"}):
+            if not math.isclose(group[key], given[key], rel_tol=NEAR):
                 raise UserError(
-                    f"check: {name}: its rate is {rate:.4g} and the plan gave "
-                    f"{given['lr']:.4g}, where others have {expected:.3g} of what it gave: a "
-                    "schedule or a checkpoint has set it; let a schedule multiply rates, or "
-                    'set group["lr"] = rate * group["lr_scale"]'
+                    f"check: {name}: its {key} is {group[key]:.4g}, and the plan gave "
+                    f"{given[key]:.4g}{'' if 'lr_scale' in group else _made_of_groups(kind)}"
                 )
+    held = {name for name, _, _ in of}
     for name, parameter in plan.model.named_parameters():
         if parameter.requires_grad and name not in held:
             raise UserError(f"check: {name}: is trained and is not in the optimizer")
+    _check_begun(plan)
     if plan.roles is None:
         return
     if lost := plan.roles.lost(plan.model, plan.factors):
@@ -82,13 +88,71 @@ def check(
             f"check: {lost}: has lost its factor, as a layer that was replaced has: make the "
             "plan of the finished model"
         )
-    for place, steps in _idle(plan, optimizers):
+    for place, made in _idle(plan, optimizers):
         raise UserError(
-            f"check: {place}: its factor was not applied in {steps} steps: a loss that takes the "
+            f"check: {place}: its factor was not applied in {made} steps: a loss that takes the "
             "weight itself (a fused linear cross-entropy), or a kernel in place of torch's "
             "attention, leaves it out: let the module run, or take a recipe that has no factor "
             "there (muP has none on an untied readout)"
         )
+
+
+def _check_rates(plan: Planned, of: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
+    """Raise UserError unless all rates are one multiple of those that the plan gave."""
+    first: tuple[str, float] | None = None
+    for name, group, kind in of:
+        rate, given = float(group["lr"]), plan.given[name]["lr"]
+        share = rate / given if given else rate
+        if first is None and given:
+            first = name, share
+        expected = first[1] if first and given else 0.0
+        if not math.isclose(share, expected, rel_tol=NEAR):
+            why = (
+                ": a schedule or a checkpoint has set it; let a schedule multiply rates, or "
+                'set group["lr"] = rate * group["lr_scale"]'
+            )
+            raise UserError(
+                f"check: {name}: its rate is {rate:.4g} and the plan gave {given:.4g}, where "
+                f"others have {expected:.3g} of what it gave"
+                + (why if "lr_scale" in group else _made_of_groups(kind))
+            )
+
+
+def _made_of_groups(kind: str) -> str:
+    """What to do where an optimizer's groups are not the plan's."""
+    return (
+        f": the optimizer's groups are not the plan's: {kind}(plan.groups(lr, weight_decay)) has "
+        "its rates, decay and eps; a checkpoint that was saved without them is none to load"
+    )
+
+
+def _check_begun(plan: Planned) -> None:
+    """Raise UserError where init_() would set other values, and nothing says that these are right.
+    A width of 1.25 times the base's changes a spread by more than what is let pass."""
+    if plan.begun:
+        return
+    off: dict[str, tuple[float, float]] = {}
+    for name, parameter in plan.model.named_parameters():
+        if (role := plan.at.get(name)) is None or parameter.is_meta:
+            continue
+        rule = plan.recipe.rule(role.kind)
+        alike = plan.roles is not None and role.width_in == role.width_out == role.depth == 1
+        if role.drawn and rule.init is not None and not alike:
+            pair = spread(parameter), init_std(role, rule)
+            if not math.isclose(*pair, rel_tol=FAR):
+                off[name] = pair
+    if off:
+        name = max(off, key=lambda each: abs(math.log(min(off[each]) / max(off[each]) or 1e-300)))
+        raise UserError(
+            f"check: {name}: its values have a spread of {off[name][0]:.3g}, and the plan's is "
+            f"{off[name][1]:.3g}: plan.init_() was not called: call it before training; or "
+            "plan.keep(), where these are trained weights that were there before the plan"
+        )
+
+
+def spread(parameter: "torch.Tensor") -> float:
+    """The root of the mean square of a parameter's entries."""
+    return float(parameter.detach().abs().float().square().mean().sqrt())
 
 
 # What clips by the plain norm -> what to do in its place.
@@ -132,19 +196,18 @@ def check_names(what: str, plan: Planned) -> None:
 def _idle(plan: Planned, optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
     """Factors that never ran, though steps have changed what they go with: (place, steps)."""
     assert plan.roles is not None
-    inner = [getattr(each, "optimizer", each) for each in optimizers]  # accelerate's has one
-    steps, places = plan.roles.idle(plan.model, plan.factors, inner)
-    keep = any(each.state for each in inner)
+    made, places = plan.roles.idle(plan.model, plan.factors, optimizers)
+    keep = any(each.state for each in optimizers)
     names = {id(p): name for name, p in plan.model.named_parameters()}
-    for place, parameters in places.items() if steps else ():
+    for place, parameters in places.items() if made else ():
         changed = [
             p
             for p in parameters
             if p._version != plan.versions.get(names[id(p)])
-            and (not keep or any(p in each.state for each in inner))
+            and (not keep or any(p in each.state for each in optimizers))
         ]
         if changed or not parameters:
-            yield place, steps
+            yield place, made
 
 
 def table(plan: Planned) -> str:

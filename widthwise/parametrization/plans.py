@@ -120,6 +120,7 @@ def plan(
         found = Plan(model, roles, asked, readout, branches)
         if roles is not None:
             vars(model)[PLAN] = found
+            model.register_load_state_dict_post_hook(_loaded)
     elif found.recipe != asked:
         raise UserError(
             f"plan: the model has a plan already, {found.recipe.label}, and not {asked.label}: "
@@ -131,12 +132,19 @@ def plan(
 _recipe = recipe  # `plan` has an argument of that name
 
 
+def _loaded(model: "torch.nn.Module", _: object) -> None:
+    """What a model does when weights were loaded into it: they stay."""
+    vars(model)[PLAN].keep()
+
+
 class Plan:
     """What `plan` returns.
 
     model, recipe: of which it is. at: parameter -> its Role at the model's width. factors: those
     that were put on it. Printed, a table. groups and check go with an optimizer, init_ is before.
     """
+
+    begun = False  # whether the values are the plan's, or are to stay
 
     def __init__(
         self,
@@ -201,12 +209,19 @@ class Plan:
                     parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
                 else:
                     parameter.normal_(0.0, init_std(role, rule), generator=generator)
+        return self.keep()
+
+    def keep(self) -> "Plan":
+        """Say that the model's values are right as they are, as those of a model that was trained
+        before its plan was made; returns the plan. `check` then misses no init_(). Weights that are
+        loaded after the plan was made, by load_state_dict, need none of it."""
+        self.begun = True
         return self
 
     def _scale(self, name: str, parameter: "torch.Tensor", std: float) -> None:
         """Give a parameter the spread `std`, by a factor on its values."""
         role = self.at[name]
-        own = float(parameter.abs().float().square().mean().sqrt())
+        own = checked.spread(parameter)
         if not math.isfinite(own) or (own == 0 and std > 0 and self.roles is not None):
             raise UserError(
                 f"init_: {name} has no values yet (their root mean square is {own}): give a "
@@ -300,9 +315,12 @@ class Plan:
         *,
         arguments: Any = None,
     ) -> None:
-        """Raise UserError unless an optimizer, or several, have the plan's groups, with their
-        factors, and the model its own, which ran in the steps that were made.
+        """Raise UserError unless an optimizer, or several, make the steps that the plan's rates are
+        for and have its groups, with their factors, and the model has its own, which ran in the
+        steps that were made, and initial values by `init_`, or loaded ones, or those of `keep`.
 
+        The steps are told by class, through wrappers of accelerate and Lightning. Of one that is
+        not known a warning says so: of one's own, `recipe` takes an `Update` with its class.
         A schedule may multiply all rates by one number. One that sets them all to a number
         (OneCycleLR with one max_lr, an eta_min above 0, a loop over the groups) loses the factors;
         so does a checkpoint of an optimizer that was made without `groups`.

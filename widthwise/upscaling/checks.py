@@ -1,11 +1,13 @@
 """What cannot be widened."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
+from typing import Any
 
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.files import calling
 from widthwise.tracing.wrapped import wrapper_of
 from widthwise.upscaling.growth import Growth, owning_modules
 
@@ -50,16 +52,57 @@ def check_tolerance(tolerance: float) -> None:
         raise UserError(f"widen: tolerance {tolerance!r}: give a number from 0 to below 1")
 
 
+NO_WIDTH = (
+    "make is given the factor and returns the same module that many times as wide; where yours "
+    "takes a width, give lambda k: make(width * k), width being the model's"
+)
+
+
+def of_factor(make: Callable[[Any], nn.Module]) -> Callable[[Any], nn.Module]:
+    """`make`, whose failure says what it was given."""
+
+    def called(factor: Any) -> nn.Module:
+        try:
+            return calling(f"widen: make({factor}) failed", make, factor)
+        except UserError as error:
+            if error.__cause__ is None:  # a line of its own
+                raise
+            raise UserError(f"{error}: {NO_WIDTH}") from error.__cause__
+
+    return called
+
+
 def check_made(model: nn.Module, wide: nn.Module, factor) -> None:
     """Raise UserError on a wide module that shares parameters with the model, holds no values or,
-    by a whole factor above 1, is not wider."""
+    by a whole factor, is not so many times as wide."""
     if {id(p) for p in model.parameters()} & {id(p) for p in wide.parameters()}:
         raise UserError("widen: make returned a module that shares parameters with the model")
     if any(p.is_meta for p in wide.parameters()) and not next(model.parameters()).is_meta:
         raise UserError("widen: make returned a module on the meta device, which holds no values")
     narrow, wider = ([p.shape for p in module.parameters()] for module in (model, wide))
     if isinstance(factor, Integral) and factor != 1 and narrow == wider:
-        raise UserError(f"widen: make returned the same widths for factor {factor}")
+        raise UserError(f"widen: make returned the same widths for factor {factor}: {NO_WIDTH}")
+    if isinstance(factor, Integral):
+        _check_grown(model, wide, int(factor))
+
+
+def _check_grown(model: nn.Module, wide: nn.Module, factor: int) -> None:
+    """Raise UserError where sizes change and none of them by the factor: `make` took it for a
+    width. What grows by no whole number has a line of its own (`size_factors`)."""
+    sizes = dict(model.named_parameters())
+    changed = [
+        (name, tuple(sizes[name].shape), tuple(p.shape))
+        for name, p in wide.named_parameters()
+        if name in sizes and p.shape != sizes[name].shape
+    ]
+    pairs = [pair for _, narrow, wider in changed for pair in zip(narrow, wider, strict=False)]
+    told = all(big < small or big % small == 0 for small, big in pairs)
+    if changed and told and not any(big == factor * small for small, big in pairs):
+        name, narrow, wider = changed[0]
+        raise UserError(
+            f"widen: {name} is {narrow} in the model and {wider} in make({factor}), where no size "
+            f"is {factor} times the model's: {NO_WIDTH}"
+        )
 
 
 def check_orientation(model: nn.Module, growth: Mapping[str, Growth]) -> None:

@@ -165,7 +165,8 @@ def size_factors(name: str, shape: Sequence[int], target: Sequence[int]) -> tupl
     ):
         raise UserError(
             f"{name}: {tuple(shape)} cannot be widened to {tuple(target)}: each size must be a "
-            "whole multiple: choose widths that divide; what holds parts that grow beside parts "
+            "whole multiple: choose widths that divide, and a make that takes the factor, not a "
+            "width; what holds parts that grow beside parts "
             "that do not (a state-space model's fused projection, convolution) has no widening"
         )
     return tuple(big // small for small, big in zip(shape, target, strict=True))

@@ -27,6 +27,7 @@ from widthwise.upscaling.checks import (
     check_module,
     check_orientation,
     check_tolerance,
+    of_factor,
 )
 from widthwise.upscaling.compare import Difference, Reference
 from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, exact, in_float64, twin
@@ -101,10 +102,14 @@ def widen(
             "widen: give inputs, a batch on which the wide model is held against the narrow one; "
             "or unchecked=True to go without"
         )
+    if inputs is None and untie:
+        raise UserError("widen: untie needs inputs, which show what is a readout")
+    if inputs is None and scale_logits:
+        raise UserError("widen: scale_logits needs inputs, which show how logits scale")
     make = make or getattr(model, "wider", None)
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
-    make = carrying(make, model)
+    make = carrying(of_factor(make), model)
     of: Any = optimizer
     several = isinstance(of, list | tuple)
     optimizers = list(of) if several else [of]
@@ -153,12 +158,6 @@ class Pair:
     arguments: Any = None
     both: Passes | None = None
 
-    def showed(self, what: str) -> Passes:
-        """What a pass showed; UserError where there was none."""
-        if self.both is None:
-            raise UserError(f"widen: {what}")
-        return self.both
-
 
 def _pair(
     model: nn.Module, factor: Any, make: Callable, inputs: object, given: Mapping[str, str]
@@ -185,7 +184,8 @@ def _twice(model: nn.Module, wide: nn.Module, factor: Any, make: Callable) -> nn
 def _untied(pair: Pair, optimizers: list, tolerance: float) -> tuple[Pair, list, tuple[str, ...]]:
     """The pair with copies of the model and its optimizers whose readouts have weights of their
     own, and the names of these weights; as it was where none is tied."""
-    both = pair.showed("untie needs inputs, which show what is a readout")
+    both = pair.both
+    assert both is not None
     readouts = tied_readouts(roles_of(both), pair.model)
     if not readouts:
         return pair, optimizers, ()
@@ -205,10 +205,10 @@ def _untied(pair: Pair, optimizers: list, tolerance: float) -> tuple[Pair, list,
 def _scaled(pair: Pair) -> tuple[AttentionScale, ...]:
     """Give the wide module's attention a factor on its logits, in place, and return which: of those
     that torch's own function computes, all that do not scale as 1 / head_dim."""
-    both = pair.showed("scale_logits needs inputs, which show how logits scale")
+    assert pair.both is not None
     found = tuple(
         each
-        for each in attention_of(*both.traces)
+        for each in attention_of(*pair.both.traces)
         if each.fused and math.isfinite(each.exponent) and abs(_power(each)) > 1e-6
     )
     for each in found:

@@ -1,0 +1,229 @@
+"""`Plan.check` knows for which steps its rates are, and whether init_() was called."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import widthwise as ww
+from benchmarks.zoo.small import mlp
+from widthwise.errors import UserError
+
+BASE, WIDE = 32, 128
+ROWS = torch.randn(8, 6, generator=torch.Generator().manual_seed(0))
+make = mlp(6, 3)
+optim = torch.optim
+
+
+def planned(*recipe, width=WIDE, begun=True, decay=0.1):
+    plan = ww.plan(make(width), ww.roles(make, BASE, ROWS), ww.recipe("muP", *recipe))
+    groups = (plan.init_() if begun else plan).groups(0.01, decay)
+    return plan, groups
+
+
+def one_line(plan, optimizer):
+    """What is said of an optimizer."""
+    with pytest.raises(UserError) as told:
+        plan.check(optimizer)
+    assert "\n" not in str(told.value) and str(told.value).startswith("check: ")
+    return str(told.value)
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.RMSprop, optim.Adagrad, optim.NAdam])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_another_optimizer_than_the_plan_s_is_told(kind, decay):
+    plan, groups = planned(decay=decay)
+    said = one_line(plan, kind(groups))
+    assert "the plan's rates are for adamw" in said
+    assert f"ww.recipe('muP', {kind.__name__})" in said
+    mended, groups = planned(kind, "coupled" if kind is optim.NAdam else None, decay=decay)
+    assert mended.check(kind(groups)) is None  # what it says to do is right
+
+
+def test_sgd_s_plan_is_none_for_adamw():
+    plan, groups = planned(optim.SGD)
+    assert "are for sgd, and AdamW makes other steps" in one_line(plan, optim.AdamW(groups))
+
+
+@pytest.mark.parametrize("kind", ["Adafactor", "RAdam", "Adadelta"])
+def test_steps_that_no_table_has_rates_for_are_told(kind):
+    plan, groups = planned()
+    said = one_line(plan, getattr(optim, kind)(groups))
+    assert f"{kind}'s steps follow" in said and "choose from" in said
+    theirs = type(kind, (optim.Optimizer,), {"__init__": optim.Optimizer.__init__})
+    assert f"{kind}'s steps follow" in one_line(plan, theirs(groups, {}))
+    with pytest.raises(UserError, match="its steps follow .* no table has rates: choose from"):
+        ww.recipe("muP", theirs)
+
+
+def test_decay_that_acts_elsewhere_than_the_plan_s_is_told():
+    plan, groups = planned()
+    said = one_line(plan, optim.Adam(groups))
+    assert "the plan's weight decay is apart from the gradient" in said
+    assert "is added to the gradient" in said and "decay='coupled'" in said
+    plan.check(optim.Adam(plan.groups(0.01, 0.1), decoupled_weight_decay=True))
+    plan, groups = planned(optim.Adam, "coupled")
+    plan.check(optim.Adam(groups))
+    assert "decay='independent'" in one_line(plan, optim.AdamW(groups))
+    plan, groups = planned(decay=0.0)
+    plan.check(optim.Adam(groups))
+
+
+def test_kin_of_the_plan_s_optimizer_pass():
+    class Mine(optim.AdamW):
+        """Made before any AdamW was, torch gives it a step that wraps AdamW's."""
+
+    class AdamW(optim.Optimizer):
+        """Another package's."""
+
+    class Wrapped:
+        """As accelerate and Lightning have it."""
+
+        def __init__(self, optimizer):
+            self.optimizer, self.param_groups = optimizer, optimizer.param_groups
+
+    plan, groups = planned()
+    mine = Mine(groups)
+    Mine.step = optim.Optimizer.profile_hook_step(optim.AdamW.step)
+    for optimizer in (mine, AdamW(groups, {}), Wrapped(optim.AdamW(groups)), [mine]):
+        assert plan.check(optimizer) is None
+    assert ww.recipe("muP", Mine).optimizer.kind is Mine
+    assert "SGD makes other steps" in one_line(plan, Wrapped(optim.SGD(groups)))
+
+
+def test_an_optimizer_that_is_not_known_is_not_judged_and_that_is_said():
+    class Mine(optim.AdamW):
+        def step(self, closure=None):
+            """Something else."""
+
+    class Other(optim.Optimizer):
+        pass
+
+    plan, groups = planned()
+    for optimizer in (Mine(groups), Other(groups, {})):
+        with pytest.warns(UserWarning, match=f"{type(optimizer).__name__} makes such steps is not"):
+            plan.check(optimizer)
+    update = ww.Update(0, decoupled=True, path=Other)
+    plan, groups = planned(update)
+    plan.check(Other(groups, {}))
+    assert "makes other steps" in one_line(plan, optim.SGD(groups))
+
+
+def test_an_optimizer_that_a_file_says_nothing_of_the_class_of_is_its_own(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("import widthwise\nUPDATE = widthwise.Update(0, decoupled=True)\n")
+
+    class Mine(optim.Optimizer):
+        pass
+
+    plan, groups = planned(str(path))
+    plan.check(Mine(groups, {}))
+    assert "SGD makes other steps" in one_line(plan, optim.SGD(groups))
+
+
+@pytest.mark.parametrize("name", ["muon", "muon-match-rms"])
+def test_muon_s_groups_are_for_muon_and_the_rest_for_adamw(name):
+    plan, groups = planned(name)
+    hidden = [g for g in groups if g["kind"] == "hidden"]
+    rest = [g for g in groups if g["kind"] != "hidden"]
+    plan.check(plan.recipe.optimizer.kind(groups))
+    for wrong in ([optim.AdamW(groups)], [optim.AdamW(hidden), optim.AdamW(rest)]):
+        assert "2.weight: the plan's rates are for muon" in one_line(plan, wrong)
+    if hasattr(optim, "Muon"):
+        plan.check([optim.Muon(hidden), optim.AdamW(rest)])
+        said = one_line(plan, [optim.Muon(hidden), optim.SGD(rest)])
+        assert "(here adamw), and SGD makes other steps" in said
+        plan, groups = planned()
+        hidden = [g for g in groups if g["kind"] == "hidden"]
+        assert "for adamw, and Muon makes other" in one_line(plan, optim.Muon(hidden))
+
+
+def test_one_rate_for_everything_is_told_before_what_follows_from_it():
+    plan, groups = planned()
+    for lr in (0.01, 0.003):
+        said = one_line(plan, optim.AdamW(plan.model.parameters(), lr=lr))
+        assert "2.weight: its rate is" in said and "AdamW(plan.groups(lr, weight_decay))" in said
+        assert "eps is" not in said
+    by_hand = [{key: g[key] for key in ("params", "lr", "weight_decay")} for g in groups]
+    said = one_line(plan, optim.AdamW(by_hand))
+    assert "its eps is 1e-08, and the plan gave 2.5e-09" in said and "plan.groups(lr" in said
+    plan = planned()[0]
+    plan.given.clear()
+    assert "no optimizer has its rates" in one_line(plan, optim.AdamW(plan.model.parameters()))
+
+
+def test_an_init_that_was_forgotten_is_told_before_and_after_steps():
+    plan, groups = planned(begun=False)
+    optimizer = optim.AdamW(groups)
+    assert "plan.init_() was not called" in one_line(plan, optimizer)
+    plan.model(ROWS).square().mean().backward()
+    optimizer.step()
+    said = one_line(plan, optimizer)
+    name, own, its = re.match(r"check: (.+): its .* of (\S+), .* plan's is (\S+): ", said).groups()
+    own, its = float(own), float(its)
+    by_init = copy.deepcopy(plan).init_().model.get_parameter(name)
+    assert max(own / its, its / own) > 1.5
+    assert its == pytest.approx(float(by_init.detach().square().mean().sqrt()), rel=0.01)
+    assert plan.keep() is plan and plan.check(optimizer) is None
+
+
+@pytest.mark.parametrize("recipe", ["muP", "as-made"])
+def test_what_init_would_leave_alone_needs_none(recipe):
+    width = BASE if recipe == "muP" else WIDE
+    plan = ww.plan(make(width), ww.roles(make, BASE, ROWS), recipe)
+    plan.check(optim.AdamW(plan.groups(0.01, 0.1)))
+
+
+def test_weights_that_are_loaded_need_no_init():
+    """Into the model, into what wraps it, and into a copy or a pickle of it."""
+    for way in (lambda m: m, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):
+        for around in (lambda m: m, nn.Sequential):
+            plan = planned(begun=False)[0]
+            plan = vars(way(plan.model))["_widthwise_plan"]
+            optimizer = optim.AdamW(plan.groups(0.01))
+            assert "plan.init_() was not called" in one_line(plan, optimizer)
+            whole = around(plan.model)
+            whole.load_state_dict(copy.deepcopy(whole.state_dict()))
+            assert plan.check(optimizer) is None
+
+
+def test_a_model_that_was_trained_before_its_plan_says_so():
+    narrow = make(BASE)
+    wide, _, _ = ww.widen(narrow, None, 4, lambda k: make(BASE * k), ROWS)
+    plan = ww.plan(wide, ww.roles(make, BASE, ROWS), "muP")
+    optimizer = optim.AdamW(plan.groups(0.01))
+    assert "plan.keep(), where these are trained weights" in one_line(plan, optimizer)
+    plan.keep().check(optimizer)
+
+
+def heads(width):
+    """README's Llama has width // 16 heads."""
+    of_a_head = width // (width // 16)
+    return nn.Sequential(nn.Linear(6, width), nn.Unflatten(1, (-1, of_a_head)))
+
+
+@pytest.mark.parametrize(
+    ("of", "width", "factor", "said"),
+    [
+        (heads, 64, 4, r"make\(4\) failed: ZeroDivisionError: .* \(test_steps.py, line"),
+        (make, 8, 4, r"0.weight is \(8, 6\) in the model and \(4, 6\) in make\(4\)"),
+        (make, 2, 4, r"0.weight is \(2, 6\) in the model and \(4, 6\) in make\(4\)"),
+    ],
+)
+def test_a_make_that_takes_a_width_is_told_that_it_is_given_a_factor(of, width, factor, said):
+    mend = r": make is given the factor .* give lambda k: make\(width \* k\)"
+    for more in ({"inputs": ROWS}, {"unchecked": True}):
+        with pytest.raises(UserError, match=rf"^widen: {said}.*{mend}") as told:
+            ww.widen(of(width), None, factor, of, **more)
+        assert "\n" not in str(told.value)
+
+
+def test_nothing_is_said_of_what_is_right():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan, groups = planned()
+        assert plan.check(optim.AdamW(groups)) is None
