@@ -230,7 +230,7 @@ def test_a_page_on_record_fits_a_screen_and_its_links_lead_somewhere(page):
     text = page.read_text()
     assert all((page.parent / path).exists() for path in re.findall(r"\]\(([^)]+)\)", text))
     shown = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
-    rows = [line.strip("| ").split(" | ") for line in shown.splitlines() if " | " in line]
+    rows = [line[2:-2].split(" | ") for line in shown.splitlines() if " | " in line]
     claims = [row for row in rows if len(row) == 4]
     assert claims and {len(row) for row in rows} == {4, 6}
     widest = [max(len(w) for row in claims for w in re.split(r"<br>| ", row[i])) for i in range(4)]
