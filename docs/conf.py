@@ -29,6 +29,7 @@ extensions = [
     "docstrings",  # of _extensions/, as those below
     "commands",
     "addresses",
+    "powers",
 ]
 # Pages for the authors, which the repository has; what led to them in the site leads on.
 MOVED = {"owner": "contributing", "promises": "running", "speed": "running"}

@@ -6,6 +6,7 @@ import numpy as np
 
 from figures.transfer._losses import ORDER, WORKLOADS, Losses
 from repro.statistics import t_interval
+from repro.verdicts.words import INCONCLUSIVE
 
 SMALL = {"width": 1.75, "height": 1.7}
 COLUMNS = 3  # of panels, one a workload
@@ -187,7 +188,7 @@ def draw_lost(place, losses: Losses, words: str) -> None:
     order = sorted(losses.names, key=lambda name: -total[name])
     for y, name in enumerate(order):
         if not np.isfinite(total[name]):
-            place.text(1, y, "inconclusive", va="center", fontsize=7, color="0.4")
+            place.text(1, y, INCONCLUSIVE, va="center", fontsize=7, color="0.4")
             continue
         (penalty, regret), end = shares[name], total[name]
         mean, low, high = losses.interval(partial(losses.lost, name))

@@ -129,7 +129,8 @@ def measured_slope(curves, fit, problem):
         }
     )
     if any(lost[w] > MOST_LOST * len(curve.seeds) for w, curve in curves.items()):
-        return exact(math.nan, 0, joined(problem, words))
+        fewest = min(len(curve.seeds) for curve in curves.values())
+        return exact(math.nan, fewest, joined(problem, words))
     x = np.log2([*curves])
 
     def of(seeds):

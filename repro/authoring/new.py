@@ -35,7 +35,7 @@ answer = "first"
 """)
 
 PAGE = """\
-# {slug}: what reproduced
+# {slug}: what came out
 
 Nothing of it is run yet.
 """

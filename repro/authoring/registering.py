@@ -12,6 +12,7 @@ from repro.authoring.pilot import Piloted
 from repro.core import cells, discovery, rows
 from repro.core import seeds as derived_seeds
 from repro.core.seeds import Seeds
+from repro.core.study import Proposal
 from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
@@ -21,7 +22,7 @@ from repro.products.records import RECORDS, read_record
 from repro.products.run_table import as_csv, tabulate
 from repro.verdicts import preregistration
 from repro.verdicts.figure import figure_named
-from repro.verdicts.preregistration import Registered
+from repro.verdicts.preregistration import SEARCHED, Registered
 from repro.workflow import jobs
 
 TYPED = ("why", "known")  # the columns that a person writes
@@ -205,4 +206,7 @@ def _grid(suite: Suite, figure_name: str) -> str:
 
 
 def _words(values: Iterable) -> str:
-    return " ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)
+    """Numbers and names in words; what a search will propose is not known yet."""
+    found = (SEARCHED if isinstance(v, Proposal) else v for v in values)
+    words = (f"{v:g}" if isinstance(v, int | float) else str(v) for v in found)
+    return " ".join(dict.fromkeys(words))

@@ -13,21 +13,14 @@ from repro.errors import UserError
 from repro.files import sha256, sha256_file
 from repro.products.records import on_record, only_one, read_record, recorded
 from repro.verdicts import power
-from repro.verdicts.claims import (
-    AGREES,
-    DIFFERS,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    Claim,
-    Expectation,
-    Measurement,
-)
+from repro.verdicts.claims import Claim, Expectation, Measurement
 from repro.verdicts.figure import figure_named
 from repro.verdicts.judged_claims import JudgedClaim
 from repro.verdicts.judging import called, check_measured
 from repro.verdicts.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
 from repro.verdicts.typeset import markdown
 from repro.verdicts.verdict import by_bound, factor_for, widened
+from repro.verdicts.words import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
 
 DRAWS = 200
 PAGE = "power --page"

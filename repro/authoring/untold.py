@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from repro.core.suite import Suite
 from repro.verdicts.claims import FEWEST, TRAINING
 from repro.verdicts.figure import figure_named
+from repro.verdicts.words import INCONCLUSIVE
 
 
 def untold(suite: Suite, figures: Iterable[str]) -> list[str]:
@@ -22,8 +23,8 @@ def untold(suite: Suite, figures: Iterable[str]) -> list[str]:
         seeds = _most_seeds(suite, name) if claims else fewest
         if 1 < seeds < fewest:
             found.append(
-                f"{name}: {', '.join(claims)} inconclusive at {scale} scale, whatever comes "
-                f"out: {seeds} seeds, where nothing is told from fewer than {fewest}"
+                f"{name}: {', '.join(claims)} {INCONCLUSIVE} at {scale} scale, whatever "
+                f"comes out: {seeds} seeds, where nothing is told from fewer than {fewest}"
             )
     return found
 

@@ -17,7 +17,7 @@ from repro.errors import UserError
 from repro.files import REMEDY, json_bytes, read_json, sha256_file
 from repro.lineage.provenance import devices
 from repro.verdicts import badge as badges
-from repro.verdicts import claims
+from repro.verdicts import claims, words
 from repro.verdicts.judged_claims import JudgedClaim
 from repro.verdicts.printed import targets_of
 from widthwise.hints import misfit
@@ -69,8 +69,8 @@ VERSION = 2
 # Key -> the only values it has.
 CHOICES = {
     "kind": claims.KINDS,
-    "seen": (claims.AGREES, claims.DIFFERS, claims.UNCLEAR, claims.NOTHING),
-    "verdict": claims.VERDICTS,
+    "seen": (*words.SEEN, words.NOTHING),
+    "verdict": words.VERDICTS,
     "scale": SCALES,
 }
 
@@ -82,7 +82,7 @@ def check_rows(rows: object, path: object, remedy: str = REMEDY) -> list[JudgedC
         raise UserError(f"{path}: was not written by this suite, {wrong}; {remedy}")
     found: Any = rows
     for row in found:
-        if other := [key for key, words in CHOICES.items() if row[key] not in words]:
+        if other := [key for key, choices in CHOICES.items() if row[key] not in choices]:
             raise UserError(f"{path}: {row['claim']}: no {other[0]} is {row[other[0]]!r}; {remedy}")
     return found
 
@@ -110,14 +110,20 @@ def filed(row: JudgedClaim, provenance: Mapping, data: Path, picture: Path) -> F
         registered=badges.badge(row, provenance).word,
         seeds=sorted(provenance.get("seeds", [])),
         runs=sum(entry["runs"] for entry in provenance["made"]),
-        command=_command(row),
+        command=f"uv run snakemake figures/{row['figure']}.pdf --config {_settings(row)}",
     )
 
 
-def _command(row: JudgedClaim) -> str:
-    """What builds a claim's figure; of other data than a word has, with the folder to be named."""
+def verifies(row: JudgedClaim) -> str:
+    """The call that makes a record's runs anew, and holds them against it."""
+    return f"uv run snakemake verify --config figures={row['figure']} {_settings(row)}"
+
+
+def _settings(row: JudgedClaim) -> str:
+    """The configuration of a claim's runs; of other data than a word has, with the folder to be
+    named."""
     data, *others = row["data"].split("+")
-    words = [f"uv run snakemake figures/{row['figure']}.pdf --config scale={row['scale']}"]
+    words = [f"scale={row['scale']}"]
     words += [f"data={data}"] if data != "embedded" else []
     words += [f"{o.partition('=')[0]}=FOLDER" if "=folder" in o else o for o in others]
     return " ".join(words)

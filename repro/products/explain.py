@@ -10,6 +10,7 @@ from repro.files import sha256_file
 from repro.lineage import arithmetic
 from repro.lineage.provenance import code_versions, listed, standing
 from repro.products import status
+from repro.products.claims_json import verifies
 from repro.products.known import Known, find
 from repro.products.picture import unclean
 from repro.products.records import every_claim, not_committed, read_record, recorded_at
@@ -109,6 +110,8 @@ def explain(suite: Suite, word: str) -> str:
         lines.append(f"  study {study_name}: {len(runs)} runs, seeds {seeds or 'none'}")
         if not known.recorded:
             lines += [f"    {suite.paths.cell(cell)}" for cell in study_cells]
+    if records:
+        lines.append(f"  run it again, and hold it against that record: {verifies(records[0])}")
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from repro.lineage.code import NOT_SHOWN
 from repro.products.published import CLAIMS, DATA, MANIFEST, PROVENANCE, manifest_of
 from repro.verdicts import evidence, printed
 from repro.verdicts.figure import figure_named
-from repro.verdicts.judged_claims import HEAD, JudgedClaim, outcome, table_line
+from repro.verdicts.judged_claims import HEAD, JudgedClaim, outcome, table_line, told_first
 from repro.verdicts.judging import footer, render, table_of
 from repro.verdicts.typeset import markdown, plain
 
@@ -78,7 +78,7 @@ def write_text(
     figure = figure_named(figure_name)
     table = table_of(figure_name, data, provenance["scale"])
     shown = table.markdown() if table else [f"![{figure.title}]({base.name}.png)"]
-    rows = [table_line(row, f"`{row['claim']}`") for row in claims]
+    rows = [table_line(row, f"`{row['claim']}`") for row in sorted(claims, key=told_first)]
     found = outcome(figure_name, claims)
     lines = [f"# {plain(figure.title)}", "", *([f"**{plain(found)}.**", ""] if found else [])]
     lines += [*shown, "", plain(figure.caption), ""]

@@ -8,19 +8,18 @@ from repro.core import catalog
 from repro.products.records import read_record, recorded_at
 from repro.verdicts import badge as badges
 from repro.verdicts import earlier, preregistration
-from repro.verdicts.claims import (
-    INCONCLUSIVE,
-    NEEDS_MORE,
-    NO_BOUND,
-    NOT_REPRODUCED,
-    REPRODUCED,
+from repro.verdicts.judged_claims import (
+    JudgedClaim,
+    families,
+    interval,
+    survivors,
+    told,
+    told_first,
 )
-from repro.verdicts.judged_claims import JudgedClaim, families, interval, survivors
 from repro.verdicts.typeset import markdown
+from repro.verdicts.words import TOLD_FIRST
 
 PAGE = "registered --page"
-# A negative result is a result: it stands first.
-VERDICTS_FIRST = (NOT_REPRODUCED, INCONCLUSIVE, REPRODUCED, NEEDS_MORE, NO_BOUND)
 
 
 def counted() -> list[JudgedClaim]:
@@ -38,8 +37,8 @@ def lines() -> list[str]:
     head = ["claim", "expected", "measured", "n", "p", "Holm", "verdict", "reduced", "registered"]
     tests = {(paper, row.key) for paper in _papers() for row in preregistration.registered(paper)}
     every = [*_registered()]
-    found = [_line(*each) for each in every if (each[0]["paper"], _key(each[0])) in tests]
-    found.sort(key=lambda line: VERDICTS_FIRST.index(line[6].partition(";")[0]))
+    own = [each for each in every if (each[0]["paper"], _key(each[0])) in tests]
+    found = [_line(*each) for each in sorted(own, key=lambda each: told_first(each[0]))]
     rows = [(paper, row) for paper in _papers() for row in preregistration.registered(paper)]
     designs = [_design(*each) for each in rows]
     head_of_designs = ["claim", "scale", "arms and seeds", "window", "power", "told", "error", "s"]
@@ -47,7 +46,7 @@ def lines() -> list[str]:
     today = {(claim["paper"], _key(claim)): claim for claim, _, _ in every}
     old = [(paper, row) for paper in _papers() for row in earlier.of_paper(paper)]
     then = [_then(paper, row, today.get((paper, row.key))) for paper, row in old]
-    then.sort(key=lambda line: VERDICTS_FIRST.index(line[4]))
+    then.sort(key=lambda line: TOLD_FIRST.index(line[4]))
     head_of_old = ["claim", "expected", "measured then", "n", "then", "by today's rule"]
     return [
         *markdown([head, *found]),
@@ -111,7 +110,7 @@ def _line(claim: JudgedClaim, stands: bool | None, badge: badges.Badge) -> list[
     reduced = _verdicts(claim["paper"], "reduced", claim["data"]).get(claim["claim"], "-")
     measured = [claim["expected"], interval(claim), str(claim["n"]), p, holm]
     lacking = f"; {claim['never']} could hardly come out" if claim["never"] else ""
-    return [name, *measured, claim["verdict"] + lacking, reduced, str(badge)]
+    return [name, *measured, told(claim) + lacking, reduced, str(badge)]
 
 
 def _bases_of(paper: str, scale: str, data: str) -> list[Path]:

@@ -15,13 +15,6 @@ from repro.products.known import find_all, origin
 from repro.products.published import CLAIMS, PROVENANCE, note_of
 from repro.products.records import describe, every_claim
 from repro.products.run_table import departures
-from repro.verdicts.claims import (
-    INCONCLUSIVE,
-    NEEDS_MORE,
-    NO_BOUND,
-    NOT_REPRODUCED,
-    REPRODUCED,
-)
 from repro.verdicts.judged_claims import (
     JudgedClaim,
     counts_by_paper,
@@ -30,11 +23,11 @@ from repro.verdicts.judged_claims import (
     scoreboard_page,
 )
 from repro.verdicts.typeset import markdown
+from repro.verdicts.words import INCONCLUSIVE, NEEDS_MORE, NOT_REPRODUCED, TOLD_FIRST
 from repro.workflow.progress import duration
 
 PAGE = "scoreboard --page"
 SMOKE = SCALES[0]
-TOLD_FIRST = (NOT_REPRODUCED, REPRODUCED, INCONCLUSIVE, NO_BOUND, NEEDS_MORE)
 
 
 def scoreboard(suite: Suite) -> str:

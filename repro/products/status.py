@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from repro.core.study import SCALES
 from repro.products.claims_json import FiledClaim
 from repro.verdicts import badge
-from repro.verdicts.claims import NOT_REPRODUCED, REPRODUCED
+from repro.verdicts.judged_claims import told
+from repro.verdicts.words import TOLD
 
-TOLD = (REPRODUCED, NOT_REPRODUCED)
 SYNTHETIC = "embedded"
 
 
@@ -58,6 +58,6 @@ def tried_again(rows: Iterable[FiledClaim]) -> tuple[int, int]:
 def in_words(rows: Sequence[FiledClaim]) -> list[str]:
     """A claim's records, strongest first, a line each."""
     return [
-        f"{row['verdict']}, {row['scale']} scale, {row['data']} data, {row['registered']}"
+        f"{told(row)}, {row['scale']} scale, {row['data']} data, {row['registered']}"
         for row in rows
     ]

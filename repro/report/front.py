@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from repro.core import discovery
 from repro.core.papers import is_a_paper
 from repro.core.study import SCALES
-from repro.products.preregistered_table import VERDICTS_FIRST
 from repro.report.model import ClaimView, FigureView, Site
-from repro.report.text import tally
 from repro.verdicts import badge as badges
-from repro.verdicts.claims import KINDS
-from repro.verdicts.judged_claims import decided_by
+from repro.verdicts.claims import KINDS, OF_A_PAPER
+from repro.verdicts.judged_claims import decided_by, told_first
+from repro.verdicts.words import tally
 
 SMOKE = SCALES[0]
 
@@ -71,10 +70,15 @@ class Group:
     kind: str
     claims: list[ClaimView]
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether they are no claims of a paper."""
+        return not is_a_paper(self.paper) or self.kind not in OF_A_PAPER
+
     def tally(self, scale: str, data: str) -> dict[str, int]:
         """Verdict -> how many have it at a scale and on its data."""
         rows = [claim.row for claim in self.claims]
-        return tally([row for row in rows if (row["scale"], row["data"]) == (scale, data)])
+        return tally(r["verdict"] for r in rows if (r["scale"], r["data"]) == (scale, data))
 
 
 def stated(site: Site) -> dict[str, Stated]:
@@ -102,20 +106,21 @@ def findings(site: Site, claims: dict[str, Stated]) -> list[Finding]:
 
 def registered(site: Site) -> list[ClaimView]:
     """The claims that were registered before the runs that judge them, not reproduced first."""
-    return refuted_first(c for c in site.claims if c.badge.word == badges.BEFORE)
+    return by_verdict(c for c in site.claims if c.badge.word == badges.BEFORE)
 
 
-def refuted_first(claims: Iterable[ClaimView]) -> list[ClaimView]:
-    """Claims by verdict; else in the order they have."""
-    return sorted(claims, key=lambda claim: VERDICTS_FIRST.index(claim.row["verdict"]))
+def by_verdict(claims: Iterable[ClaimView]) -> list[ClaimView]:
+    """Claims by verdict, refuted ones first; else in the order they have."""
+    return sorted(claims, key=lambda claim: told_first(claim.row))
 
 
 def groups(site: Site) -> list[Group]:
     """All claims by paper, ours last, and by kind, training first; not reproduced first in each."""
     papers: Sequence[str] = sorted((p.slug for p in site.papers), key=lambda p: not is_a_paper(p))
-    return [
-        Group(paper, kind, refuted_first(own))
+    found = [
+        Group(paper, kind, by_verdict(own))
         for paper in papers
         for kind in KINDS
         if (own := [c for c in site.claims if (c.row["paper"], c.row["kind"]) == (paper, kind)])
     ]
+    return sorted(found, key=lambda group: group.is_ours)

@@ -20,14 +20,15 @@ from repro.report import asides, settings
 from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
-from repro.report.text import counted, sentence, tally
+from repro.report.text import counted, sentence
 from repro.verdicts import badge as badges
 from repro.verdicts import evidence, power
 from repro.verdicts.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
 from repro.verdicts.figure import Asides, figure_named
-from repro.verdicts.judged_claims import JudgedClaim, of_a_paper, outcome
+from repro.verdicts.judged_claims import JudgedClaim, decided_by, of_a_paper, outcome
 from repro.verdicts.judging import table_of
 from repro.verdicts.typeset import Table
+from repro.verdicts.words import tally
 
 
 @dataclass(frozen=True)
@@ -192,13 +193,25 @@ class FigureView:
 
     @property
     def sentence(self) -> str:
-        """Its result in a sentence."""
-        return sentence(self.known.claims)
+        """Its result in a sentence, of a claim that is judged here, if there is one: first of those
+        that were registered before their runs, and of those that its outcome names."""
+        named = decided_by(self.name)
+
+        def later(claim: ClaimView) -> tuple[bool, ...]:
+            name = claim.row["claim"]
+            return not claim.row["binds"], claim not in self.registered, name not in named
+
+        return sentence([claim.row for claim in sorted(self.claims, key=later)])
+
+    @cached_property
+    def registered(self) -> list[ClaimView]:
+        """Its claims that were registered before their runs."""
+        return [claim for claim in self.claims if claim.badge.word == badges.BEFORE]
 
     @property
     def tally(self) -> dict[str, int]:
         """Verdict -> how many of its claims have it."""
-        return tally(self.known.claims)
+        return tally(row["verdict"] for row in self.known.claims)
 
     @property
     def chosen_after_seeing(self) -> str:
@@ -214,7 +227,7 @@ class FigureView:
     @property
     def seeds(self) -> str:
         """The seeds behind its claims, in words; "" where nothing in them is random."""
-        numbers = sorted({int(c.seeds) for c in self.claims if c.seeds != "exact"})
+        numbers = sorted({int(c.seeds) for c in self.claims if c.seeds not in ("exact", "0")})
         few, many = (numbers[0], numbers[-1]) if numbers else (0, 0)
         return f"{few} to {many} seeds" if few < many else counted(few, "seed") if few else ""
 
@@ -275,7 +288,9 @@ class PaperView:
         """Kind of claims, how many there are, and `tally`."""
         rows = [row for figure in self.figures for row in figure.known.claims]
         kinds = ((kind, [row for row in rows if row["kind"] == kind]) for kind in KINDS)
-        return [(kind, len(some), tally(some)) for kind, some in kinds if some]
+        return [
+            (kind, len(some), tally(row["verdict"] for row in some)) for kind, some in kinds if some
+        ]
 
 
 @dataclass(frozen=True)

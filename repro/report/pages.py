@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from markupsafe import Markup
@@ -25,8 +26,12 @@ from repro.report import address, asides, board, front, text
 from repro.report.model import FigureView, PaperView, Site
 from repro.verdicts import claims
 from repro.verdicts.figure import Aside
-from repro.verdicts.judged_claims import JudgedClaim, interval
+from repro.verdicts.judged_claims import JudgedClaim, interval, told
 from repro.verdicts.typeset import no_formula
+from repro.verdicts.words import NOT_REPRODUCED, SEEN, STATUSES, counted
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 RESULTS = "results"  # where the pages are in the site
 DOCS = f"docs/{RESULTS}"  # and among its sources
@@ -63,7 +68,7 @@ def write(shown: Site, folder: Path) -> None:
         beside = figure.asides.rows if figure.asides else ()
         links = [row_links(shown, figure, row, folder) for row in beside]
         values = {"files": files, "plot": plot, "links": links, "stated": claims_of}
-        sorted_claims = front.refuted_first(figure.claims)
+        sorted_claims = front.by_verdict(figure.claims)
         aside = figure not in shown.main
         fill(
             page,
@@ -149,8 +154,8 @@ def findings(shown: Site, paper: PaperView) -> Markup:
     return Markup(text.moved(paper.text, f"studies/{paper.slug}", f"{DOCS}/papers", claims))
 
 
-def filler(shown: Site, folder: Path) -> Callable:
-    """A function of (path, template, values) that writes a page."""
+def templates() -> "Environment":
+    """The templates with what is the same in every site."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -165,6 +170,8 @@ def filler(shown: Site, folder: Path) -> Callable:
         "interval": interval,
         "counted": text.counted,
         "held": text.held,
+        "count_of": counted,
+        "told": told,
         "number": claims.number,
         "minutes": text.minutes,
         "sha256": sha256_file,
@@ -179,17 +186,26 @@ def filler(shown: Site, folder: Path) -> Callable:
     }
     environment.globals |= {
         "aside": False,  # one of another scale or other data, which a search need not find too
-        "heading": {paper.slug: paper.heading for paper in shown.papers},
-        "site": shown,
-        "has_board": board.is_shown(shown),
-        "commit": commit(),
         "cores": forecast.CORES,
-        "verdicts": claims.VERDICTS,
+        "statuses": STATUSES,
+        "refuted": NOT_REPRODUCED,
+        "seens": SEEN,
         "kinds": claims.KINDS,
         "of_a_paper": claims.OF_A_PAPER,
         "form_of": address.challenge,
         "how_to_challenge": CHALLENGE,
-        "seens": (claims.AGREES, claims.DIFFERS, claims.UNCLEAR),
+    }
+    return environment
+
+
+def filler(shown: Site, folder: Path) -> Callable:
+    """A function of (path, template, values) that writes a page."""
+    environment = templates()
+    environment.globals |= {
+        "heading": {paper.slug: paper.heading for paper in shown.papers},
+        "site": shown,
+        "has_board": board.is_shown(shown),
+        "commit": commit(),
     }
 
     def fill(path: Path, template: str, **values: object) -> None:

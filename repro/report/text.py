@@ -9,24 +9,15 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup, escape
 
 from repro.core.papers import is_a_paper
-from repro.verdicts.claims import (
-    AGREES,
-    DIFFERS,
-    INCONCLUSIVE,
-    NEEDS_MORE,
-    NO_BOUND,
-    NOT_REPRODUCED,
-    OF_A_PAPER,
-    REPRODUCED,
-    TRAINING,
-    UNCLEAR,
-    VERDICTS,
-)
-from repro.verdicts.judged_claims import JudgedClaim, interval, many_claims, of_a_paper
+from repro.verdicts import words
+from repro.verdicts.claims import OF_A_PAPER, TRAINING
+from repro.verdicts.judged_claims import JudgedClaim, interval, many_claims, of_a_paper, told
+from repro.verdicts.words import AGREES, DIFFERS, NEEDS_MORE, NO_BOUND, REPRODUCED, SEEN, tally
 
 POWER = r"-?(?:\d+(?:\.\d+)?(?:/\d+)?|[a-z])"
+RAISED = rf"\^\(({POWER})\)|\^({POWER})(?![\w.]\w)"
 SYMBOLS = (
-    (rf"\^\(({POWER})\)|\^({POWER})(?![\w.]\w)", r"<sup>\1\2</sup>"),
+    (RAISED, r"<sup>\1\2</sup>"),
     (r"\beta_([A-Za-z])\b", r"η<sub>\1</sub>"),
     (r"\beta\b", "η"),
     (r"\bmuP\b", "μP"),
@@ -102,27 +93,20 @@ def minutes(seconds: float) -> str:
     return f"{seconds / 3600:.2g} hours"
 
 
-def tally(rows: Sequence[JudgedClaim]) -> dict[str, int]:
-    """Verdict -> how many claims have it, without those that none has."""
-    found = Counter(row["verdict"] for row in rows)
-    return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
-
-
 def held(rows: Sequence[JudgedClaim]) -> str:
     """How claims fared, in words: `2 reproduced and 1 inconclusive`."""
-    return listed([worded(verdict, count) for verdict, count in tally(rows).items()])
+    found = tally(row["verdict"] for row in rows)
+    return listed([words.counted(verdict, number) for verdict, number in found.items()])
 
 
-def worded(word: str, count: int) -> str:
-    """How many have a verdict, or were seen so: `3 that differ`."""
-    one = count == 1
-    phrase = {
-        NEEDS_MORE: f"that {'needs' if one else 'need'} a larger scale",
-        NO_BOUND: "without a bound",
-        AGREES: f"that {'agrees' if one else 'agree'}",
-        DIFFERS: f"that {'differs' if one else 'differ'}",
-    }
-    return f"{count} {phrase.get(word, word)}"
+def as_seen(rows: Sequence[JudgedClaim]) -> str:
+    """What was seen of claims, in words: `1 that agrees and 3 that differ`."""
+    found = Counter(row["seen"] for row in rows)
+    one = {AGREES: "that agrees", DIFFERS: "that differs"}
+    many = {AGREES: "that agree", DIFFERS: "that differ"}
+    return listed(
+        [f"{n} {(one if n == 1 else many).get(seen, seen)}" for seen in SEEN if (n := found[seen])]
+    )
 
 
 def listed(phrases: Sequence[str]) -> str:
@@ -132,7 +116,8 @@ def listed(phrases: Sequence[str]) -> str:
 
 
 def sentence(rows: Sequence[JudgedClaim]) -> str:
-    """A figure's result in a sentence or two: how its paper's claims fared, and its first one."""
+    """A figure's result in a sentence or two: how its paper's claims fared, and the first of
+    these."""
     if not rows:
         return "No claim is held against this figure."
     whose = "Of the paper's" if is_a_paper(rows[0]["paper"]) else "Of the"
@@ -140,16 +125,10 @@ def sentence(rows: Sequence[JudgedClaim]) -> str:
     if not claims:
         return f"No claim of the paper is judged by it; of the suite's own checks, {held(rows)}."
     first = claims[0]
-    verdict = {
-        REPRODUCED: "It holds here",
-        NOT_REPRODUCED: "It does not hold here",
-        INCONCLUSIVE: "Whether it holds is inconclusive here",
-        NEEDS_MORE: "It is not meant for this scale or data",
-        NO_BOUND: "No bound is set",
-    }[first["verdict"]]
-    if first["verdict"] == NEEDS_MORE and first["seen"] in (AGREES, DIFFERS):
-        verdict += f"; what was seen {first['seen']}"
-    expected = "" if first["verdict"] == NO_BOUND else f", where it should be {first['expected']}"
+    verdict = told(first).capitalize()
+    if not first["binds"] and first["seen"]:
+        verdict += f", seen: {first['seen']}"
+    expected = "" if first["verdict"] == NO_BOUND else f"; expected {first['expected']}"
     result = f"{verdict}: {first['quantity']} is {interval(first)}{expected}."
     if len(claims) > 1:
         result += f" {whose} {len(claims)} claims here: {held(claims)}."
@@ -169,21 +148,17 @@ def how_sure(rows: Sequence[JudgedClaim]) -> list[str]:
             lines.append(f"{counted(len(some), 'claim')} {what} {bind} here: {held(some)}.")
     away = [row for row in claims if row["verdict"] == NEEDS_MORE]
     if away:
-        seen = Counter(row["seen"] for row in away)
-        words = listed(
-            [worded(word, seen[word]) for word in (AGREES, DIFFERS, UNCLEAR) if seen[word]]
-        )
         lines.append(
             f"{counted(len(away), 'claim')} are meant for another scale or for real data; what was "
-            f"seen here is shown and not judged: {words}."
+            f"seen here is shown and not judged: {as_seen(away)}."
         )
     after = [row for row in trained if row["chosen_after_seeing"]]
     if after:
-        told = [row for row in trained if row["verdict"] == REPRODUCED]
-        chosen = [row for row in told if row["chosen_after_seeing"]]
+        agree = [row for row in trained if row["verdict"] == REPRODUCED]
+        chosen = [row for row in agree if row["chosen_after_seeing"]]
         lines.append(
-            f"Of the {len(told)} reproduced claims about training, {len(chosen)} rest on settings "
-            "that were chosen after results were seen: they are demonstrations, not tests. Each "
-            "claim says which settings."
+            f"Of the {len(agree)} {REPRODUCED} claims about training, {len(chosen)} rest on "
+            "settings that were chosen after results were seen: they are demonstrations, not "
+            "tests. Each claim says which settings."
         )
     return [*lines, *(f"{line}".replace("`", "") for line in many_claims(rows))]

@@ -25,5 +25,6 @@ What was fixed before
   bounds.py           where the bounds of all claims come from
 
 What is said of it
+  words.py            the status words: what each means, and how it is shown
   judged_claims.py    judged claims, as JSON has them and as text; a figure's sentence
 """

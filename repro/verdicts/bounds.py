@@ -9,7 +9,6 @@ from repro.verdicts.claims import (
     ARITHMETIC,
     BASES,
     CONTROL,
-    NO_BOUND,
     SELF_CHECK,
     THEORY,
     TRAINING,
@@ -18,6 +17,7 @@ from repro.verdicts.claims import (
 )
 from repro.verdicts.figure import figure_named
 from repro.verdicts.typeset import markdown
+from repro.verdicts.words import NO_BOUND
 
 COMMAND = "bounds --page"
 GROUPS = {

@@ -32,20 +32,6 @@ TOLERANCE = "tolerance"  # the paper prints a value, an equality or "the same"; 
 OURS = "ours"  # the paper prints nothing of it
 BASES = (STATED, TOLERANCE, OURS)
 
-# What was seen, whether or not it binds.
-AGREES = "agrees"
-DIFFERS = "differs"
-UNCLEAR = "inconclusive"
-NOTHING = ""  # there is no bound to agree with
-
-# The status of a claim: one word, the same everywhere.
-REPRODUCED = "reproduced"  # agrees, and binds
-NOT_REPRODUCED = "not reproduced"  # differs, and binds
-INCONCLUSIVE = UNCLEAR  # binds, and the interval does not say, or another law would say the same
-NEEDS_MORE = "needs a larger scale"  # or real data; shown beside what was seen
-NO_BOUND = "no bound"
-VERDICTS = (REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE, NEEDS_MORE, NO_BOUND)
-
 FEWEST = {"reduced": 3, OVERNIGHT: 5}  # seeds from which a training claim is told
 
 

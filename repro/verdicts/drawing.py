@@ -20,8 +20,8 @@ from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
 
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.verdicts.claims import INCONCLUSIVE, NEEDS_MORE, NO_BOUND, NOT_REPRODUCED, REPRODUCED
 from repro.verdicts.typeset import Table, powers
+from repro.verdicts.words import STATUSES
 
 # seaborn's palette "colorblind", and what its theme ("paper", "ticks") sets: two seconds of a core
 # to import, so that a picture without bands does without.
@@ -68,14 +68,6 @@ CELL_LETTERS = 60  # of a table: in a line of a cell
 POINTS = 72  # of a PDF, in an inch
 PAPER = "#b0003a"  # what a paper prints
 DIVERGED = "crosses: diverged"
-# A verdict's colour, in every picture and on every page.
-MARKS = {
-    REPRODUCED: "#148a53",
-    NOT_REPRODUCED: "#c0262b",
-    INCONCLUSIVE: "#7d8896",
-    NEEDS_MORE: "#b06a12",
-    NO_BOUND: "#3f74bd",
-}
 UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
@@ -165,7 +157,10 @@ def finish(figure: Figure, title: str, marks: Sequence[tuple[str, str]], last_li
 def _line(marks: Sequence[tuple[str, str]], figure: Figure, top: float) -> AnchoredOffsetbox:
     """Words side by side, each behind a square, in their verdicts' colours."""
     words: list[Artist] = [
-        TextArea(f"\N{BLACK SQUARE} {word}", textprops={"fontsize": 8.5, "color": MARKS[verdict]})
+        TextArea(
+            f"\N{BLACK SQUARE} {word}",
+            textprops={"fontsize": 8.5, "color": STATUSES[verdict].color},
+        )
         for word, verdict in marks
     ]
     return AnchoredOffsetbox(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from repro.core import rows
 from repro.verdicts.claims import number
 from repro.verdicts.judged_claims import JudgedClaim
+from repro.verdicts.words import INCONCLUSIVE
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Earlier:
     @property
     def status(self) -> str:
         """Its verdict in today's words."""
-        return {"cannot be told": "inconclusive"}.get(self.verdict, self.verdict)
+        return {"cannot be told": INCONCLUSIVE}.get(self.verdict, self.verdict)
 
 
 def path(paper: str) -> str:

@@ -14,18 +14,13 @@ from typing import Any
 
 from repro.core import rows
 from repro.verdicts import power, printed
-from repro.verdicts.claims import (
-    AGREES,
-    DIFFERS,
-    TRAINING,
-    Claim,
-    Measurement,
-)
+from repro.verdicts.claims import TRAINING, Claim, Measurement
 from repro.verdicts.figure import Figure
 from repro.verdicts.judged_claims import JudgedClaim
 from repro.verdicts.power import EDGE, PAPER, RIVAL, Trial
 from repro.verdicts.printed import Printed
 from repro.verdicts.verdict import Judgement, by_bound, doubted, too_few, widened
+from repro.verdicts.words import AGREES, DIFFERS
 
 
 @dataclass(frozen=True)

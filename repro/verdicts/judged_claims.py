@@ -1,7 +1,6 @@
 """Judged claims, as JSON has them and as text: counts, a verdict in words, a sentence, a page."""
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
@@ -10,33 +9,34 @@ from repro.core.names import CLAIM_IN_TEXT
 from repro.core.papers import is_a_paper
 from repro.lineage.checkout import ROOT
 from repro.statistics import holm
-from repro.verdicts.claims import (
-    KINDS,
-    NEEDS_MORE,
-    NO_BOUND,
-    OF_A_PAPER,
-    REPRODUCED,
-    TRAINING,
-    VERDICTS,
-    number,
-)
+from repro.verdicts.claims import KINDS, OF_A_PAPER, TRAINING, number
 from repro.verdicts.figure import figure_named
 from repro.verdicts.typeset import markdown, plain
+from repro.verdicts.words import (
+    NO_BOUND,
+    REPRODUCED,
+    STATUSES,
+    TOLD,
+    TOLD_FIRST,
+    VERDICTS,
+    behind,
+    counted,
+    tally,
+)
 
-HEAD = ("verdict", "claim", "the paper prints", "measured")  # of the table of claims
+HEAD = ("verdict", "claim", "the paper prints", "measured")  # of the claims of one figure
+BOARD = ("verdict", "claim", "measured", "to be known")  # of a scoreboard
 LEGEND = (
-    "Each interval is of 95 % over n seeds, calibrated on simulated tables. A claim is "
-    "*reproduced* where the whole interval lies within what is expected and a rival law would "
-    "seldom give that, *not reproduced* where all of it lies outside, and *inconclusive* "
-    "otherwise; it *needs a larger scale* where it is meant for one, or for real data, and has "
-    "*no bound* where nothing is expected. A claim of a paper rests on training; on theory, held "
-    "against simulation; or on the paper's own arithmetic. Self-checks (the suite is built as "
-    "printed), controls (what else might have given a result) and the suite's own benchmark are "
-    "ours. p is how often a value would lie this far from the bound's edge with the truth there."
+    "Each interval is of 95 % over n seeds, calibrated on simulated tables. A claim of a paper "
+    "rests on training; on theory, held against simulation; or on the paper's own arithmetic. "
+    "Self-checks (the suite is built as printed), controls (what else might have given a result) "
+    "and the suite's own benchmark are ours. A row leads to the page that has what the paper "
+    "prints, the quantity, n and p."
 )
 EACH_TAIL = 0.025  # of a 95 % interval: the chance of a false verdict with the truth at the edge
 CHOSEN = "settings chosen after seeing results"
-WORDS = {NO_BOUND: "with no bound", NEEDS_MORE: "for a larger scale"}
+NOT_AFTER_HOLM = "not after Holm"
+NOT_RUN = "not run here"
 
 
 class JudgedClaim(TypedDict):
@@ -78,9 +78,9 @@ class JudgedClaim(TypedDict):
 
 def interval(row: JudgedClaim) -> str:
     """`value [low, high]`, or the value alone where nothing is random or it is of one run; None is
-    not finite."""
+    not finite, or was not run at this scale."""
     if row["measured"] is None:
-        return "nothing finite"
+        return "nothing finite" if row["n"] else NOT_RUN
     value, low, high = (
         "not finite" if end is None else number(end, ".3g")
         for end in (row["measured"], row["low"], row["high"])
@@ -95,8 +95,8 @@ def of_a_paper(row: JudgedClaim) -> bool:
 
 def _counted(rows: Sequence[JudgedClaim]) -> list[str]:
     """How many have each verdict."""
-    found = Counter(row["verdict"] for row in rows)
-    return [str(found[verdict]) for verdict in VERDICTS]
+    found = tally(row["verdict"] for row in rows)
+    return [str(found.get(verdict, 0)) for verdict in VERDICTS]
 
 
 def counts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
@@ -156,17 +156,16 @@ def _whose(row: JudgedClaim) -> str:
 def headline(rows: Sequence[JudgedClaim]) -> str:
     """How many of the papers' claims have each verdict, in sentences."""
     own, ours = _apart(rows)
-    words = {NEEDS_MORE: "need a larger scale", NO_BOUND: "with no bound"}
     lines = []
     for on, what in (((TRAINING,), "about training"), (OF_A_PAPER[1:], "of theory and arithmetic")):
         some = [row for row in own if row["kind"] in on]
         if some:
-            found = zip(_counted(some), VERDICTS, strict=True)
-            each = ", ".join(f"{count} {words.get(verdict, verdict)}" for count, verdict in found)
+            found = tally(row["verdict"] for row in some)
+            each = ", ".join(counted(verdict, found.get(verdict, 0)) for verdict in VERDICTS)
             lines.append(f"Of the papers' {len(some)} claims {what}: {each}.")
         chosen = sum(bool(r["chosen_after_seeing"]) for r in some if r["verdict"] == REPRODUCED)
         if chosen:
-            lines.append(f"Of those reproduced, {chosen} have {CHOSEN}.")
+            lines.append(f"Of those {REPRODUCED}, {chosen} have {CHOSEN}.")
     return " ".join([*lines, f"{len(ours)} more are ours."])
 
 
@@ -197,7 +196,7 @@ def many_claims(rows: Sequence[JudgedClaim]) -> list[str]:
     """What the number of tests means for their verdicts, a sentence or two a paper."""
     standing, lines = survivors(rows), []
     for paper, family in families(rows).items():
-        told = [row for row in family if row["verdict"] in VERDICTS[:2]]
+        told = [row for row in family if row["verdict"] in TOLD]
         held = [row for row in told if (paper, row["claim"]) in standing]
         lines.append(
             f"`{paper}`: {len(family)} judged random claims, of which {len(told)} are told; "
@@ -206,6 +205,16 @@ def many_claims(rows: Sequence[JudgedClaim]) -> list[str]:
             "expected."
         )
     return lines
+
+
+def told(row: JudgedClaim) -> str:
+    """A verdict, and in the same breath where the printed value lies outside of the interval."""
+    return ", ".join(filter(None, [row["verdict"], row["left_out"]]))
+
+
+def told_first(row: JudgedClaim) -> tuple[bool, int]:
+    """What orders claims wherever they are listed: by verdict, what was not run here last."""
+    return interval(row) == NOT_RUN, TOLD_FIRST.index(row["verdict"])
 
 
 def in_words(row: JudgedClaim) -> str:
@@ -227,7 +236,8 @@ def _besides(row: JudgedClaim) -> list[str]:
 def scoreboard_page(
     folder: Path, title: str, rows: Sequence[JudgedClaim], pages: Mapping[str, Path]
 ) -> bytes:
-    """Judged claims as a Markdown page: counts, then a table a paper, verdict first.
+    """Judged claims as a Markdown page: counts, then a table a paper, a row a claim, what is told
+    first; then what is ours, folded.
 
     folder: where the page will be, for its links. pages: figure -> its page, with the picture.
     """
@@ -235,18 +245,42 @@ def scoreboard_page(
     def link(path: Path) -> str:
         return Path(os.path.relpath(path.absolute(), folder.absolute())).as_posix()
 
+    def table(some: Sequence[JudgedClaim]) -> list[str]:
+        ordered = sorted(some, key=told_first)
+        names = (f"[`{row['claim']}`]({link(pages[row['figure']])})" for row in ordered)
+        alone = (not in_family(r) or (r["paper"], r["claim"]) in standing for r in ordered)
+        return markdown([BOARD, *map(_board_line, ordered, names, alone)])
+
     lines = [f"# Scoreboard: {title}", "", headline(rows), "", *markdown(counts(rows)), "", LEGEND]
+    lines += ["", *(f"- *{each.word}*: {each.meaning}" for each in STATUSES.values())]
     if many := many_claims(rows):
         lines += ["", *(f"- {line}" for line in many)]
     standing = survivors(rows)
-    for paper in dict.fromkeys(row["paper"] for row in rows):
+    own, ours = _apart(rows)
+    for paper in dict.fromkeys(row["paper"] for row in own):
         page = link(ROOT / "studies" / paper / "README.md")
         lines += ["", f"## {paper}", "", f"[What its claims say, and what they do not]({page})", ""]
-        own = [row for row in rows if row["paper"] == paper]
-        names = (f"[`{row['claim']}`]({link(pages[row['figure']])})" for row in own)
-        alone = (not in_family(row) or (paper, row["claim"]) in standing for row in own)
-        lines += markdown([HEAD, *map(table_line, own, names, alone)])
-    return ("\n".join(lines) + "\n").encode()
+        lines += table([row for row in own if row["paper"] == paper])
+    lines += ["", "## Ours", ""] if ours else []
+    for paper in dict.fromkeys(row["paper"] for row in ours):
+        some = [row for row in ours if row["paper"] == paper]
+        page = link(ROOT / "studies" / paper / "README.md")
+        what = f"{paper}: {len(some)} claim{'s' * (len(some) > 1)}, {fared(some)}"
+        lines += [f"<details><summary>{what}</summary>", "", f"[What they say]({page})", ""]
+        lines += [*table(some), "", "</details>", ""]
+    return ("\n".join(lines).rstrip() + "\n").encode()
+
+
+def _board_line(row: JudgedClaim, name: str, stands: bool) -> list[str]:
+    """A claim's line of the table under BOARD; as `table_line`."""
+    bound = plain(row["expected"] if row["verdict"] == NO_BOUND else f"expected {row['expected']}")
+    beside = [row["reason"], *_besides(row), *[NOT_AFTER_HOLM] * (not stands)]
+    return [
+        f"**{row['verdict']}**",
+        f"{name} {plain(row['statement'])}",
+        f"{interval(row)}; {bound}",
+        plain("; ".join(filter(None, beside))),
+    ]
 
 
 def table_line(row: JudgedClaim, name: str, stands: bool = True) -> list[str]:
@@ -270,7 +304,7 @@ def table_line(row: JudgedClaim, name: str, stands: bool = True) -> list[str]:
 
 def chance(p: float | None, stands: bool = True) -> str:
     """`, p = 0.003` of a claim that is random and judged, "" of others. stands: as in `entries`."""
-    alone = "" if stands else " (not after Holm)"
+    alone = "" if stands else f" ({NOT_AFTER_HOLM})"
     return "" if p is None else f", p {'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}{alone}"
 
 
@@ -299,16 +333,19 @@ def outcome(figure_name: str, rows: Sequence[JudgedClaim]) -> str:
     text = CLAIM_IN_TEXT.sub(lambda claim: known[claim[1]], stated)
     judged = [row for row in shown if row["verdict"] != NO_BOUND]
     chosen = any(r["chosen_after_seeing"] for r in judged if r["verdict"] == REPRODUCED)
-    return ", ".join([": ".join(filter(None, [text, fared(judged)])), *[CHOSEN] * chosen])
+    outside = dict.fromkeys(
+        r["left_out"] for r in judged if r["left_out"] and r["verdict"] == REPRODUCED
+    )
+    fate = ", ".join([fared(judged), *outside])
+    return ", ".join([": ".join(filter(None, [text, fate])), *[CHOSEN] * chosen])
 
 
 def marks(rows: Sequence[JudgedClaim]) -> list[tuple[str, str]]:
     """What a picture says of its claims, each in its verdict's colour: the word of one, how many of
     more. The papers' claims, or ours where there is none of theirs."""
     some = [row for row in rows if of_a_paper(row)] or list(rows)
-    having = {v: [row["verdict"] for row in some].count(v) for v in VERDICTS}
-    every = having.items()
-    return [(v if len(some) == 1 else f"{n} {WORDS.get(v, v)}", v) for v, n in every if n]
+    having = tally(row["verdict"] for row in some).items()
+    return [(v if len(some) == 1 else counted(v, number), v) for v, number in having]
 
 
 def decided_by(figure_name: str) -> list[str]:
@@ -320,11 +357,10 @@ def decided_by(figure_name: str) -> list[str]:
 def fared(rows: Sequence[JudgedClaim]) -> str:
     """How claims fared: `reproduced` of one, `2 of 3 claims reproduced, 1 not reproduced` of more,
     "" of none."""
-    verdicts = [row["verdict"] for row in rows]
-    counts = {v: verdicts.count(v) for v in VERDICTS if v in verdicts}
-    parts = [f"{count} {WORDS.get(verdict, verdict)}" for verdict, count in counts.items()]
+    counts = tally(row["verdict"] for row in rows)
+    parts = [counted(verdict, number) for verdict, number in counts.items()]
     if len(counts) > 1:
         first, *others = parts
         return ", ".join([first.replace(" ", f" of {len(rows)} claims ", 1), *others])
     every = {0: "", 1: "", 2: "both claims "}.get(len(rows), f"all {len(rows)} claims ")
-    return every + "".join(WORDS.get(verdict, verdict) for verdict in counts)
+    return every + "".join(map(behind, counts))

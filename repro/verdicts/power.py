@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from repro.core import rows
 from repro.errors import UserError
-from repro.verdicts.claims import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
+from repro.verdicts.words import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
 
 TOO_OFTEN = 0.05  # a false verdict comes out more often
 PAPER, RIVAL, EDGE = "paper", "rival", "edge"

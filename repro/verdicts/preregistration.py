@@ -25,6 +25,9 @@ LEAST_TOLD = 0.6  # planned at the recorded value
 ARMS = re.compile(r"[a-z0-9][a-z0-9.-]* \d+(; [a-z0-9][a-z0-9.-]* \d+)*")
 BLAMED = re.compile(r"([0-9a-f]{40}) \d+ (\d+)")  # of git: a commit, and the line it brought
 UNCOMMITTED = "0" * 40
+SEARCHED = "and those that a search adds"  # of a grid's values
+# Rows of before there were these words name every point that a search may add, as code.
+PROPOSED = re.compile(r"(?: ?Proposal\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))+")
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,18 @@ class Registered:
         return {arm: int(number) for arm, number in pairs}
 
     @property
+    def planned(self) -> str:
+        """The grid in words."""
+        axes = ((axis, PROPOSED.sub("", axis)) for axis in self.grid.split("; "))
+        return "; ".join(a if a == without else f"{without} {SEARCHED}" for a, without in axes)
+
+    @property
     def lines(self) -> list[str]:
         """The row in words."""
         return [
             f"bound: {self.bound} ({self.why})",
             f"estimator: {self.estimator}; window: {self.window}; rivals: {self.rivals}",
-            f"widths: {self.widths}; grid: {self.grid}; seeds: {self.arms}",
+            f"widths: {self.widths}; grid: {self.planned}; seeds: {self.arms}",
             f"planned: power {self.power:g}, told at the recorded value {self.told:g}, error "
             f"{self.error:g}, {self.seconds:g} s of a core",
             f"known when it was written: {self.known}",

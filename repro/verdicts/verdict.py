@@ -10,22 +10,24 @@ from dataclasses import dataclass, replace
 
 from repro.statistics import student, student_tail
 from repro.verdicts.claims import (
+    FEWEST,
+    TOLERANCE,
+    TRAINING,
+    Claim,
+    Expectation,
+    Measurement,
+    number,
+)
+from repro.verdicts.words import (
     AGREES,
     DIFFERS,
-    FEWEST,
     INCONCLUSIVE,
     NEEDS_MORE,
     NO_BOUND,
     NOT_REPRODUCED,
     NOTHING,
     REPRODUCED,
-    TOLERANCE,
-    TRAINING,
     UNCLEAR,
-    Claim,
-    Expectation,
-    Measurement,
-    number,
 )
 
 SURE = 0.025  # how often a false verdict may come out: a tail of a 95 % interval

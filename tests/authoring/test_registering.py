@@ -10,7 +10,7 @@ from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import write_json
 from repro.verdicts.claims import Measurement
-from repro.verdicts.preregistration import Registered
+from repro.verdicts.preregistration import SEARCHED, Registered
 
 CLAIM = "rate_transfer/distance.network"
 TYPED = {"why": "half way to 0 and to -1", "known": "a trial"}
@@ -60,6 +60,12 @@ def test_a_row_is_the_design_and_what_a_person_says(pilot):
     assert row.asked == {"network": 12}
     # 3 parametrizations, 6 widths, 12 seeds, half a second each.
     assert (row.power, row.told, row.error, row.seconds) == (0.95, 0.8, 0.01, 108)
+
+
+def test_what_a_search_will_add_to_a_grid_is_said_in_words():
+    """Found in review: rows of the register hold the code of every point."""
+    grid = registering._grid(load([]), "embedding_lr/fig3")
+    assert grid.count(SEARCHED) == 1 and "Proposal" not in grid
 
 
 @pytest.mark.parametrize(

@@ -193,8 +193,19 @@ def test_an_answer_is_that_of_the_record_of_its_call(figure):
     assert registered == (said[2] is not None) or not history()
     for other, at, claim, verdict in others:
         assert on_record()[other, at, claim]["verdict"] == verdict, claim
-    if "-1/2 itself is outside" in against:
-        assert rows[0]["low"] > -0.5
+    bound = re.search(r": within (\S+ ± \S+)$", answer)
+    assert bool(bound) == (figure == "embedding_lr/fig3")
+    if bound:
+        assert rows[0]["expected"] == bound[1].replace("±", "within")
+        assert rows[0]["left_out"].startswith("-0.5 itself is outside")
+        assert "-1/2 itself is outside" in against
+        rejected = against.partition("rejected: ")[2]
+        named = re.findall(r"[^,()]+ \((-[\d., -]+)\)", rejected)
+        values = [value for each in named for value in each.split(", ")]
+        of_record = rows[0]["chosen_after_seeing"].partition("rejected: ")[2].partition(";")[0]
+        assert sorted(values) == sorted(re.findall(r"-\d\.\d+", of_record))
+        assert "two other texts (" in rejected and "two generated texts (" in of_record
+        assert "no LayerNorm (" in rejected and "no LayerNorm (" in of_record
 
 
 def test_the_table_of_answers_has_the_calls_that_are_held_and_their_minutes():

@@ -20,6 +20,7 @@ from repro.verdicts.judged_claims import (
     scoreboard_page,
     shortened,
     survivors,
+    table_line,
 )
 
 ROW = {
@@ -138,34 +139,73 @@ def test_a_verdict_says_what_it_rests_on(changes, words):
     assert in_words(ROW | changes) == words
 
 
-def test_a_page_says_the_verdict_first_then_the_claim_what_is_printed_and_what_was_measured():
-    place = ROOT / "records/reduced/embedded/cpu"
-    page = scoreboard_page(
-        place, "reduced", [ROW], {"embedding_lr/fig3": place / "embedding_lr/fig3.md"}
-    )
-    (line,) = [line for line in page.decode().splitlines() if "fig3.sqrt-d-rule" in line]
-    verdict, claim, printed, measured = line.strip("| ").split(" | ")
+PLACE = ROOT / "records/reduced/embedded/cpu"
+
+
+def page_of(rows):
+    page = scoreboard_page(PLACE, "here", rows, {ROW["figure"]: PLACE / "embedding_lr/fig3.md"})
+    return page.decode()
+
+
+def test_a_page_has_a_line_a_claim_with_all_that_its_verdict_rests_on():
+    outside = ROW | {"left_out": "-0.5 itself is outside the interval", "reason": ""}
+    page = page_of([outside])
+    (line,) = [line for line in page.splitlines() if "fig3.sqrt-d-rule" in line]
+    assert line.strip("| ").split(" | ") == [
+        "**inconclusive**",
+        "[`fig3.sqrt-d-rule`](embedding_lr/fig3.md) The optimum falls with width",
+        "-0.4 [-0.7, -0.1]; expected below -0.2",
+        "-0.5 itself is outside the interval; settings chosen after seeing results; not after Holm",
+    ]
+    assert "](../../../../studies/embedding_lr/README.md)" in page
+    assert "noise: the interval reaches over the bound" in page_of([ROW])
+
+
+def test_a_page_tells_the_papers_claims_by_paper_told_ones_first_and_folds_ours():
+    """What was not run at a scale is last, and is not called a value that is not finite."""
+    away = ROW | {"claim": "fig3.away", "measured": None, "low": None, "high": None, "n": 0}
+    rows = [
+        away | {"verdict": "needs a larger scale"},
+        ROW | {"claim": "fig3.open"},
+        ROW | {"claim": "fig3.ours", "kind": "control"},
+        ROW | {"claim": "fig3.holds", "verdict": "reproduced"},
+        ROW | {"claim": "fig3.bench", "paper": "transfer"},
+        ROW | {"claim": "fig3.refuted", "verdict": "not reproduced"},
+    ]
+    page = page_of(rows)
+    assert re.findall(r"\[`fig3.(\w+)`\]", page) == [
+        *("refuted", "holds", "open", "away"),
+        *("ours", "bench"),
+    ]
+    own, *folded = page.split("<details>")
+    assert "fig3.away" in own and "not run here; expected" in own and "nothing finite" not in page
+    heads = [part.partition("</summary>")[0] for part in folded]
+    assert heads == [
+        "<summary>embedding_lr: 1 claim, inconclusive",
+        "<summary>transfer: 1 claim, inconclusive",
+    ]
+    assert all(part.count("</details>") == 1 and "\n\n| verdict |" in part for part in folded)
+
+
+def test_a_figure_s_table_says_the_verdict_first_then_the_claim_what_is_printed_and_measured():
+    verdict, claim, printed, measured = table_line(ROW, "`fig3.sqrt-d-rule`", stands=False)
     assert verdict == (
         "**inconclusive**<br>noise: the interval reaches over the bound<br>"
         "settings chosen after seeing results"
     )
-    link = "[`fig3.sqrt-d-rule`](embedding_lr/fig3.md), training"
-    assert claim == f"The optimum falls with width (Figure 3)<br>{link}"
+    assert claim == "The optimum falls with width (Figure 3)<br>`fig3.sqrt-d-rule`, training"
     assert printed == "-1/2 slope (Section 4.1): the rule (and 1 more)"
     assert measured == (
         "**-0.4 [-0.7, -0.1]**, n = 3, p = 0.2 (not after Holm); expected below -0.2 "
         "(paper scale: -0.5 within 0.25)<br>slope"
     )
-    assert "](../../../../studies/embedding_lr/README.md)" in page.decode()
     assert shortened([]) == ""
 
 
 def test_what_is_in_no_family_is_not_said_to_fall_by_holm():
-    place = ROOT / "records/reduced/embedded/cpu"
-    page = scoreboard_page(
-        place, "", [ROW | {"kind": "control", "p": 0.2}], {ROW["figure"]: place / "x.md"}
-    )
-    assert "p = 0.2;" in page.decode()
+    line = page_of([ROW | {"kind": "control", "p": 0.2}]).partition("fig3.sqrt-d-rule")[2]
+    assert "settings chosen" in line and "Holm" not in line
+    assert "not after Holm" in page_of([ROW])
 
 
 def test_a_page_begins_with_how_many_claims_of_the_papers_have_each_verdict():
@@ -177,9 +217,9 @@ def test_a_page_begins_with_how_many_claims_of_the_papers_have_each_verdict():
     ]
     assert headline(rows) == (
         "Of the papers' 2 claims about training: 1 reproduced, 0 not reproduced, 1 inconclusive, "
-        "0 need a larger scale, 0 with no bound. Of those reproduced, 1 have settings chosen after "
+        "0 for a larger scale, 0 with no bound. Of those reproduced, 1 have settings chosen after "
         "seeing results. Of the papers' 1 claims of theory and arithmetic: 0 reproduced, 0 not "
-        "reproduced, 0 inconclusive, 1 need a larger scale, 0 with no bound. 1 more are ours."
+        "reproduced, 0 inconclusive, 1 for a larger scale, 0 with no bound. 1 more are ours."
     )
 
 
@@ -190,7 +230,7 @@ def test_a_page_on_record_fits_a_screen_and_its_links_lead_somewhere(page):
     text = page.read_text()
     assert all((page.parent / path).exists() for path in re.findall(r"\]\(([^)]+)\)", text))
     shown = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
-    rows = [line.strip("| ").split(" | ") for line in shown.splitlines() if " | " in line]
+    rows = [line[2:-2].split(" | ") for line in shown.splitlines() if " | " in line]
     claims = [row for row in rows if len(row) == 4]
     assert claims and {len(row) for row in rows} == {4, 6}
     widest = [max(len(w) for row in claims for w in re.split(r"<br>| ", row[i])) for i in range(4)]

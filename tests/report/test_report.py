@@ -22,7 +22,6 @@ from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.products import preregistered_table
 from repro.report import address, asides, build, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
@@ -30,6 +29,7 @@ from repro.verdicts import badge as badges
 from repro.verdicts.claims import above, reported, within
 from repro.verdicts.figure import Aside, Asides, Bar, View
 from repro.verdicts.typeset import Table
+from repro.verdicts.words import TOLD_FIRST
 
 pytestmark = pytest.mark.long
 
@@ -186,7 +186,7 @@ def test_answers_come_before_counts_and_registered_verdicts_before_demonstration
     registered = words[words.index("These are tests") : words.index("How sure is this?")]
     verdicts = [row["verdict"] for row in read_json(headline / "claims.json")["claims"]]
     assert {"inconclusive", "reproduced"} <= {*verdicts}
-    assert registered.index("inconclusive") < registered.index("reproduced")
+    assert registered.index("reproduced") < registered.index("inconclusive"), "told ones first"
     assert "overnight scale" in registered and "reduced scale" in registered, "beside each other"
 
 
@@ -199,8 +199,45 @@ def test_a_table_of_claims_is_by_paper_and_kind_and_refuted_first(headline):
         "control",
         "self-check",
     ]
-    ranks = [preregistered_table.VERDICTS_FIRST.index(each) for each in groups[0].verdicts]
-    assert ranks == sorted(ranks) and len({*ranks}) > 2
+    first = page.split('class="group"')[1]
+    found = re.findall(r'data-verdict="([^"]*)".* data-measured="([^"]*)" data-n="(\d+)"', first)
+    ran = [verdict for verdict, _, n in found if n != "0"]
+    assert ran == sorted(ran, key=TOLD_FIRST.index) and len({*ran}) > 2
+    assert [n != "0" for _, _, n in found] == [True] * len(ran) + [False] * (len(found) - len(ran))
+    assert page.count(" data-ours>") == 2, "and ours are folded"
+
+
+FIG3 = "figures/reduced/embedded/embedding_lr/fig3.md"
+
+
+def test_a_figure_s_page_leads_with_what_is_judged_and_registered(headline):
+    """Found in review: it began with a claim that is not run at this scale."""
+    words = Elements(headline / FIG3).text
+    lead = words[words.index("“") :][:400]
+    assert lead.startswith("“The optimal embedding learning rate falls with width as d")
+    assert "as the paper prints it, without LayerNorm.” Reproduced" in lead
+    assert "0.5 itself is outside the interval: slope" in lead
+    assert "5 to 6 seeds" in words, "of what was run"
+    first = words.index("not run here")
+    assert words.rindex("no LayerNorm") < first, "what was not run is last"
+
+
+def test_a_test_that_was_registered_is_not_said_to_be_no_test(headline, site):
+    """Found in review: of every figure whose settings were chosen after seeing results."""
+    words = Elements(headline / FIG3).text
+    assert "no independent test" not in words
+    assert "1 of 14 claims below was registered before the runs" in words
+
+
+def test_a_claim_s_page_says_that_the_printed_value_is_outside_the_interval(headline):
+    """Found in review: it said `reproduced`, and that in its table of places alone."""
+    page = Elements(headline / "claims/embedding_lr/fig3.sqrt-d-rule-as-printed.md").text
+    outside = "0.5 itself is outside the interval"
+    lead = page[page.index("Reproduced at") :]
+    assert outside in lead[: lead.index("At every scale")]
+    assert page.count(outside) >= 4, "in words, beside its mark, and at every scale"
+    for name in ("index", "claims", FIG3.removesuffix(".md")):
+        assert outside in Elements(headline / f"{name}.md").text, name
 
 
 def meta(page):
@@ -561,19 +598,18 @@ def judged(**changed):
         **{"statement": "It falls", "quantity": "slope", "expected": "below 0", "reason": ""},
         **{"measured": -1.0, "low": -2.0, "high": -0.5, "chosen_after_seeing": ""},
         **{"paper": "embedding_lr", "claim": "fig1.falls", "p": 0.004},
+        **{"left_out": "", "n": 3},
     }
     return row | changed
 
 
 def test_a_figure_in_one_sentence():
     said = text.sentence([judged()])
-    assert said == "“It falls.” It holds here: slope is -1 [-2, -0.5], where it should be below 0."
+    assert said == "“It falls.” Reproduced: slope is -1 [-2, -0.5]; expected below 0."
     away = judged(verdict="needs a larger scale", seen="differs", binds=False)
     said = text.sentence([away, judged(), judged(kind="control")])
-    assert "not meant for this scale or data; what was seen differs" in said
-    assert said.endswith(
-        "Of the paper's 2 claims here: 1 reproduced and 1 that needs a larger scale."
-    )
+    assert "Needs a larger scale, seen: differs: slope is -1" in said
+    assert said.endswith("Of the paper's 2 claims here: 1 reproduced and 1 for a larger scale.")
     said = text.sentence([judged(kind="self-check")])
     assert said == (
         "No claim of the paper is judged by it; of the suite's own checks, 1 reproduced."

@@ -25,12 +25,10 @@ from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.tasks import TASKS
 from repro.training import loop
-from repro.verdicts.claims import (
-    VERDICTS,
-)
 from repro.verdicts.verdict import (
     by_bound,
 )
+from repro.verdicts.words import VERDICTS
 from repro.workflow import budget
 
 pytestmark = pytest.mark.long

@@ -10,7 +10,6 @@ from repro.verdicts.claims import (
     ARITHMETIC,
     BASES,
     CONTROL,
-    NO_BOUND,
     OURS,
     THEORY,
     TOLERANCE,
@@ -22,6 +21,7 @@ from repro.verdicts.claims import (
     within,
 )
 from repro.verdicts.printed import printed
+from repro.verdicts.words import NO_BOUND
 
 PAGE = ROOT / "docs" / "verdicts.md"
 PAPERS = bounds.by_paper()

@@ -188,7 +188,9 @@ def test_a_value_that_is_not_finite_is_not_reproduced():
     ],
 )
 def test_an_interval_in_words(measured, low, high, words):
-    assert interval({"measured": measured, "low": low, "high": high}) == words
+    row = {"measured": measured, "low": low, "high": high, "n": 3}
+    assert interval(row) == words
+    assert interval(row | {"n": 0}) == ("not run here" if measured is None else words)
 
 
 def test_a_statistic_of_arrays_by_seed_has_the_interval_of_its_mean_over_seeds():

@@ -6,11 +6,11 @@ import pytest
 
 from repro.core import catalog
 from repro.verdicts import judged_claims as module
-from repro.verdicts.claims import INCONCLUSIVE, NEEDS_MORE, NO_BOUND, REPRODUCED, VERDICTS
 from repro.verdicts.judged_claims import CHOSEN, fared, outcome
+from repro.verdicts.words import INCONCLUSIVE, NEEDS_MORE, NO_BOUND, REPRODUCED, VERDICTS
 
 
-def row(claim, verdict, measured=-0.5, chosen=""):
+def row(claim, verdict, measured=-0.5, chosen="", left_out=""):
     return {
         "claim": claim,
         "verdict": verdict,
@@ -18,6 +18,7 @@ def row(claim, verdict, measured=-0.5, chosen=""):
         "low": None if measured is None else measured - 0.25,
         "high": None if measured is None else measured + 0.25,
         "chosen_after_seeing": chosen,
+        "left_out": left_out,
     }
 
 
@@ -38,6 +39,9 @@ def test_a_sentence_has_what_was_measured_and_the_verdict(figure):
     assert outcome(name, [row("f.a", REPRODUCED)]) == "It goes as n^-0.5 [-0.75, -0.25]: reproduced"
     said = outcome(name, [row("f.a", REPRODUCED, chosen="the rate")])
     assert said.endswith(f": reproduced, {CHOSEN}")
+    outside = "-1 itself is outside the interval"
+    said = outcome(name, [row("f.a", REPRODUCED, chosen="the rate", left_out=outside)])
+    assert said.endswith(f": reproduced, {outside}, {CHOSEN}")
     assert outcome(name, [row("f.a", NO_BOUND)]) == "It goes as n^-0.5 [-0.75, -0.25]", "no verdict"
     away = outcome(name, [row("f.a", NEEDS_MORE, chosen="the rate")])
     assert away.endswith(": for a larger scale")

@@ -18,23 +18,12 @@ from repro.errors import UserError
 from repro.lineage import checkout
 from repro.products import records
 from repro.verdicts import noise, power
-from repro.verdicts.claims import (
-    AGREES,
-    DIFFERS,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    TRAINING,
-    Claim,
-    Measurement,
-    above,
-    below,
-    over_seeds,
-    within,
-)
+from repro.verdicts.claims import TRAINING, Claim, Measurement, above, below, over_seeds, within
 from repro.verdicts.evidence import Evidence, judge
 from repro.verdicts.figure import Figure
 from repro.verdicts.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
 from repro.verdicts.verdict import MOST, by_bound, doubted, factor_for, widened
+from repro.verdicts.words import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
 from widthwise.checks.sweep import parabola_optimum
 
 pytestmark = pytest.mark.long

@@ -8,6 +8,7 @@ import pytest
 
 from repro.core import discovery, rows, seeds
 from repro.core.config import is_data_label
+from repro.core.study import Proposal
 from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import write_json
@@ -433,6 +434,18 @@ def test_seeds_of_a_figure_s_runs_are_those_of_its_data():
     with base.with_suffix(".csv").open(newline="") as lines:
         made = {int(float(row["seed"])) for row in csv.DictReader(lines)}
     assert suite.seeds("effective_theory/fig3") == sorted(made)
+
+
+def test_a_search_in_a_grid_is_shown_in_words():
+    """Found in review: `repro registered` printed the points that a search may add as code."""
+    points = " ".join(
+        str(Proposal("", "lr", ("lr", "wd"), n, "loss", ("seed",), ((-1, 0), (1, 0))))
+        for n in range(2)
+    )
+    row = replace(ROW, grid=f"lr: 0.5 {points} 1 {points}; parametrization: muP SP")
+    (line,) = [line for line in row.lines if "grid: " in line]
+    words = "lr: 0.5 1 and those that a search adds; parametrization: muP SP"
+    assert f"; grid: {words}; seeds: " in line
 
 
 def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):

@@ -1,5 +1,5 @@
 // The table of claims: search, filters and order, kept in the address after the #. Unless something
-// is asked, of each group only what is not reproduced is shown until the group is opened.
+// is asked, of each group of a paper only what is refuted is shown until the group is opened.
 "use strict";
 (() => {
   const form = document.getElementById("filters");
@@ -11,6 +11,8 @@
   const heads = every.filter((row) => row.className === "group");
   const rows = every.filter((row) => row.className !== "group");
   const opened = new Set();
+  const { shown: refuted } = document.getElementById("table").dataset;
+  const ours = new Set(heads.filter((head) => "ours" in head.dataset).map((head) => head.dataset.group));
   rows.forEach((row) => {
     row.words = `${row.textContent} ${row.dataset.search}`.toLowerCase().replace(/\s+/g, " ");
   });
@@ -49,7 +51,7 @@
       const fits = fields.every(
         ({ name }) => name === "q" || !asked[name] || row.dataset[name] === asked[name],
       ) && words.every((word) => row.words.includes(word));
-      row.hidden = !(fits && (all || opened.has(group) || verdict === "not reproduced"));
+      row.hidden = !(fits && (all || opened.has(group) || (verdict === refuted && !ours.has(group))));
       shown += fits;
       members.set(group, members.get(group) + fits);
     }
