@@ -186,8 +186,8 @@ def test_the_scoreboard_holds_every_claim(built):
     scoreboard(built)
     board = (built.paths.results / "scoreboard.md").read_text()
     page = picture_folder(built, NAME).relative_to(built.paths.results) / "table2.md"
-    assert f"<br>[`table2.exponents`]({page}), self-check |" in board
-    assert "reproduced" in board.split("table2.exponents")[0].splitlines()[-1]
+    assert f"| [`table2.exponents`]({page}) " in board
+    assert "reproduced" in board.split("[`table2.exponents`")[0].splitlines()[-1]
     assert [*read_json(built.paths.results / "manifest.json")["of"]] == [NAME]
 
 

@@ -3,7 +3,6 @@ import math
 import pandas as pd
 import pytest
 
-from repro.errors import UserError
 from repro.verdicts.run_sweeps import Grid, by_name, by_seed, gathered
 
 ROWS = pd.DataFrame(
@@ -47,15 +46,6 @@ def test_what_diverged_or_was_not_run_is_infinite_in_the_array_of_losses():
     assert losses[:, :, 0].tolist() == [[2, 1], [4, math.inf]]
     missing = by_seed(rows[1:], ("lr",), "loss", [0, 1])[1]
     assert missing.tolist() == [[math.inf, 1], [4, math.inf]]
-
-
-def test_of_two_runs_in_one_place_of_the_array_none_is_lost_in_silence():
-    rows = ROWS[ROWS["step"] == 10]
-    twice = by_seed(pd.concat([rows, rows[:1]]), ("lr",), "loss")[1]
-    assert twice.tolist() == by_seed(rows, ("lr",), "loss")[1].tolist()
-    other = pd.concat([rows, rows[:1].assign(loss=3.0)])
-    with pytest.raises(UserError, match="runs of one seed and one lr end at different loss"):
-        by_seed(other, ("lr",), "loss")
 
 
 def bowl(centre, bend=0.1):
