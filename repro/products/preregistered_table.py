@@ -1,7 +1,7 @@
 """The verdicts of the claims that were registered, for README and docs/verdicts.md. No torch at
 import."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from repro.core import catalog
@@ -38,7 +38,12 @@ def lines() -> list[str]:
     tests = {(paper, row.key) for paper in _papers() for row in preregistration.registered(paper)}
     every = [*_registered()]
     own = [each for each in every if (each[0]["paper"], _key(each[0])) in tests]
-    found = [_line(*each) for each in sorted(own, key=lambda each: told_first(each[0]))]
+    places = {(claim["paper"], claim["data"]) for claim, _, _ in own}
+    reduced = {place: _verdicts(place[0], "reduced", place[1]) for place in places}
+    found = [
+        _line(claim, stands, badge, reduced[claim["paper"], claim["data"]])
+        for claim, stands, badge in sorted(own, key=lambda each: told_first(each[0]))
+    ]
     rows = [(paper, row) for paper in _papers() for row in preregistration.registered(paper)]
     designs = [_design(*each) for each in rows]
     head_of_designs = ["claim", "scale", "arms and seeds", "window", "power", "told", "error", "s"]
@@ -103,14 +108,16 @@ def _registered() -> Iterator[tuple[JudgedClaim, bool | None, badges.Badge]]:
                     yield claim, stands, badges.badge(claim, provenance)
 
 
-def _line(claim: JudgedClaim, stands: bool | None, badge: badges.Badge) -> list[str]:
+def _line(
+    claim: JudgedClaim, stands: bool | None, badge: badges.Badge, reduced: Mapping[str, str]
+) -> list[str]:
+    """reduced: claim -> its verdict at that scale."""
     p = "-" if claim["p"] is None else f"{claim['p']:.2g}"
     name = f"`{claim['paper']}` {claim['claim']}: {claim['statement']}"
     holm = {None: "-", True: "stands", False: "falls"}[stands]
-    reduced = _verdicts(claim["paper"], "reduced", claim["data"]).get(claim["claim"], "-")
     measured = [claim["expected"], interval(claim), str(claim["n"]), p, holm]
     lacking = f"; {claim['never']} could hardly come out" if claim["never"] else ""
-    return [name, *measured, told(claim) + lacking, reduced, str(badge)]
+    return [name, *measured, told(claim) + lacking, reduced.get(claim["claim"], "-"), str(badge)]
 
 
 def _bases_of(paper: str, scale: str, data: str) -> list[Path]:

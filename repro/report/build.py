@@ -37,10 +37,10 @@ def report(suite: Suite, folder: Path) -> Site:
     returns what it shows. Raises UserError as `model.site`, and where the folder holds anything
     else."""
     check_replaceable(folder)
-    shown = site(suite)
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
     try:
+        shown = site(suite)
         made = temporary / "site"
         write(shown, temporary / "source", made)
         note_files(made)

@@ -2,9 +2,9 @@
 
 The reduced record on real rows is of 15,120, and 480 steps of the whole would be half a pass, in
 which nothing is read twice. Overnight, with `covtype=FOLDER` or `data=real`, rows and steps change
-and nothing else: batch, widths and grids are `_mlp`'s reduced ones, and a study takes 0.8 hours of
-a core. Reduced are three passes over the generated rows. No sweep in the code's convention, and no
-seeds of the small system.
+and nothing else: batch, widths and grids are `_mlp`'s reduced ones, and a study takes half an hour
+of a core. Reduced are three passes over the generated rows. No sweep in the code's convention, and
+no seeds of the small system.
 """
 
 from collections.abc import Callable
