@@ -10,6 +10,7 @@ from repro.verdicts.claims import (
     above,
     below,
     over_seeds,
+    reported,
     within,
 )
 from repro.verdicts.figure import Figure
@@ -47,7 +48,8 @@ CLAIMS = (
         statement="Under NTP the best rate comes to no constant: of unequal inputs it stays random",
         source="Abstract; that it is random is derived here",
         quantity=_tables.SLOPE.format("spread of the best rate over networks"),
-        expected=judged(above(-0.25, OURS, "half way from 0 to the -1/2 of what converges")),
+        expected=judged(above(-0.25, OURS, "half way from 0 to the -1/2 of what converges"))
+        | {"reduced": reported("no bound: 24 data sets tell what a pilot saw in 0.48 of tables")},
     ),
 )
 

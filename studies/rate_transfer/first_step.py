@@ -22,7 +22,7 @@ STUDY = Study(
             {"draws": 32},
             {
                 "width": [2**k for k in range(5, 11)],
-                "seed": of_arm("rate_transfer", "first-step", 12),
+                "seed": of_arm("rate_transfer", "first-step", 24),
             },
             same_job=ONE_JOB,
         ),

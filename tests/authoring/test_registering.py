@@ -58,8 +58,8 @@ def test_a_row_is_the_design_and_what_a_person_says(pilot):
     assert row.bound == "-0.5 within 0.25" and row.rivals == "no fall; 1/n"
     assert row.widths == "32 64 128 256 512 1024" and row.grid == "parametrization: muP SP NTP"
     assert row.asked == {"network": 12}
-    # 3 parametrizations, 6 widths, 12 seeds, half a second each.
-    assert (row.power, row.told, row.error, row.seconds) == (0.95, 0.8, 0.01, 108)
+    # 3 parametrizations, 6 widths, 24 seeds, half a second each.
+    assert (row.power, row.told, row.error, row.seconds) == (0.95, 0.8, 0.01, 216)
 
 
 def test_what_a_search_will_add_to_a_grid_is_said_in_words():
@@ -89,7 +89,7 @@ def test_too_little_power_is_refused(pilot, monkeypatch):
 
 def test_seeds_that_somebody_picked_are_no_arm_of_a_row():
     suite = load(["scale=reduced"])
-    assert registering.asked_of(suite, "rate_transfer/distance") == "first-step 12"
+    assert registering.asked_of(suite, "rate_transfer/distance") == "first-step 24"
     with pytest.raises(UserError, match="take them of an arm"):
         registering.asked_of(load(["scale=smoke"]), "rate_transfer/distance")
 
