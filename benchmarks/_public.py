@@ -109,11 +109,112 @@ def mup_mlp(checkout: Path) -> Made:
     return Made(make, optimizer, plain, batches, cross_entropy)
 
 
+class Layers(nn.Module):
+    """In place of torch's TransformerEncoder, which today passes layers more than theirs take."""
+
+    def __init__(self, layers: nn.ModuleList) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, stream: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            stream = layer(stream, mask)
+        return stream
+
+
+def mup_transformer(kind: str, rate: float) -> Callable[[Path], Made]:
+    """The example with the optimizer of that name at the rate of its readme, and two heads, as it
+    has them; without dropout, whose noise would hide slopes. Plain: its `standparam`, with heads
+    of one size, since muP divides the logits of heads that grow, which the module makes itself."""
+
+    def build(checkout: Path) -> Made:
+        mup = package(checkout, "mup")
+        example = module(checkout / "examples" / "Transformer" / "model.py", "mup_transformer")
+        arguments = types.SimpleNamespace(attn_mult=1, output_mult=1)
+
+        def sized(width: int, heads: int = 2, **more: Any) -> nn.Module:
+            model = example.TransformerModel(
+                arguments, VOCABULARY, width, heads, width, LAYERS, dropout=0, bias=False, **more
+            )
+            model.transformer_encoder = Layers(model.transformer_encoder.layers)
+            return model
+
+        def make(width: int) -> nn.Module:
+            model = sized(width)
+            mup.set_base_shapes(model, sized(BASE), delta=sized(2 * BASE))
+            return model
+
+        def plain(width: int) -> nn.Module:
+            return sized(width, width // HEAD_DIM, standparam=True)
+
+        def optimizer(model: nn.Module) -> torch.optim.Optimizer:
+            return getattr(mup, kind)(model.parameters(), lr=rate)
+
+        def batches(seed: int) -> list:
+            """A sequence a column, as the example has them."""
+            return [(inputs.t().contiguous(), targets.t()) for inputs, targets in text(seed)]
+
+        return Made(make, optimizer, plain, batches, cross_entropy)
+
+    return build
+
+
+def mup_resnet(checkout: Path) -> Made:
+    """18 layers for CIFAR's size, the first of a quarter of the width, with MuSGD as the example
+    has it."""
+    mup = package(checkout, "mup")
+    example = module(checkout / "examples" / "ResNet" / "resnet.py", "mup_resnet")
+
+    def sized(width: int) -> nn.Module:
+        return example.ResNet18(wm=width / (4 * BASE))
+
+    def make(width: int) -> nn.Module:
+        model = sized(width)
+        mup.set_base_shapes(model, sized(BASE), delta=sized(2 * BASE))
+        return model
+
+    def plain(width: int) -> nn.Module:
+        model = sized(width)
+        mup.set_base_shapes(model, None)
+        return model
+
+    def batches(seed: int) -> list:
+        images = torch.randn(16, 3, 32, 32, generator=drawn(seed))
+        return [(images, torch.randint(10, (16,), generator=drawn(seed + 1)))]
+
+    def optimizer(model: nn.Module) -> torch.optim.Optimizer:
+        return mup.MuSGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+
+    return Made(make, optimizer, plain, batches, cross_entropy)
+
+
 def adamw(decay: float, **more: Any) -> Optimizer:
     """One rate and one decay for all parameters."""
     return lambda model: torch.optim.AdamW(
         model.parameters(), lr=ADAMW_RATE, weight_decay=decay, **more
     )
+
+
+def matrices(model: nn.Module, within: str) -> list[nn.Parameter]:
+    """Those of the layers whose names begin so: each reads the width."""
+    return [p for name, p in model.named_parameters() if name.startswith(within) and p.ndim == 2]
+
+
+def slowed(optimizer: torch.optim.Optimizer, reading: list[nn.Parameter], wider: float) -> None:
+    """Give tensors of an optimizer of one group a rate as 1/width, and a decay times the width."""
+    (group,) = optimizer.param_groups
+    chosen = {id(p) for p in reading}
+    others = [p for p in group["params"] if id(p) not in chosen]
+    assert len(others) + len(reading) == len(group["params"])
+    group["params"] = others
+    rate, decay = group["lr"] / wider, group["weight_decay"] * wider
+    optimizer.add_param_group({"params": reading, "lr": rate, "weight_decay": decay})
+
+
+def scaled(tensors: list[nn.Parameter], factor: float) -> None:
+    """Make tensors larger before training."""
+    for each in tensors:
+        each.data *= factor
 
 
 def lingua(checkout: Path) -> Made:
@@ -138,7 +239,13 @@ def lingua(checkout: Path) -> Made:
         model.init_weights()
         return model
 
-    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, text, cross_entropy)
+    def mend(model: Any, optimizer: torch.optim.Optimizer) -> None:
+        wider = model.dim / BASE
+        slowed(optimizer, [*matrices(model, "layers."), model.output.weight], wider)
+        scaled([model.tok_embeddings.weight], wider**0.5)
+        scaled([model.output.weight], wider**-0.5)
+
+    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, text, cross_entropy, mend)
 
 
 class Causal(nn.Module):
@@ -191,7 +298,13 @@ def torchtitan(checkout: Path) -> Made:
     def batches(seed: int) -> list:
         return [(inputs.flatten(), targets.flatten()) for inputs, targets in text(seed)]
 
-    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, batches, cross_entropy)
+    def mend(model: Any, optimizer: torch.optim.Optimizer) -> None:
+        wider = model.lm_head.weight.shape[1] / BASE
+        within = matrices(model, "layers.")
+        slowed(optimizer, [*within, model.lm_head.weight], wider)
+        scaled([*within, model.lm_head.weight], wider**-0.5)
+
+    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, batches, cross_entropy, mend)
 
 
 def hugging_face(kind: str) -> Callable[[Path], Made]:
@@ -226,7 +339,18 @@ def hugging_face(kind: str) -> Callable[[Path], Made]:
             config.use_cache = False
             return transformers.AutoModelForCausalLM.from_config(config)
 
-        return Made(make, adamw(0.0), make, text, cross_entropy)
+        def mend(model: Any, optimizer: torch.optim.Optimizer) -> None:
+            wider = model.config.hidden_size / BASE
+            within = matrices(model, "transformer.h." if kind == "GPT2" else "model.layers.")
+            if kind == "GPT2":  # whose readout is the embedding
+                model.lm_head.register_forward_pre_hook(lambda _, given: (given[0] / wider,))
+                slowed(optimizer, within, wider)
+            else:
+                slowed(optimizer, [*within, model.lm_head.weight], wider)
+                scaled([model.lm_head.weight], 1 / wider)
+            scaled(within, wider**-0.5)
+
+        return Made(make, adamw(0.0), make, text, cross_entropy, mend)
 
     return build
 
@@ -236,26 +360,38 @@ def sampled(number: int) -> Line:
     return Line(
         "model.py",
         (number,),
-        "without targets, as in sampling, logits lack the factor that they have with targets: a "
-        "model m times as wide as its base samples as at temperature 1/m. Training does not see it",
+        "without targets, as in sampling, logits lack the factor that they have with targets. "
+        "Training does not see it",
+        "samples of a model m times as wide as its base are drawn as at temperature 1/m",
         "the same factor there",
-        seen=False,
+        trained=False,
     )
 
 
 ONE_RATE = (
     "one rate for all parameters",
+    "at four times the width, a step moves what a matrix returns four times as much, so that each "
+    "size needs a rate of its own",
     "for matrices that read the width a rate as 1/width, and a weight decay times the width",
 )
 ONE_SPREAD = (
-    "matrices start with a standard deviation of 0.02 at every width, where one by fan-in falls as "
-    "width^-1/2",
-    "a number for each width, as width^-1/2",
+    "a standard deviation of 0.02 at every width, where one by fan-in falls as width^-1/2",
+    "at four times the width, a matrix of a layer returns twice as much at the start",
+    "for the layers' matrices a number for each width, as width^-1/2",
 )
+READOUT = (
+    "the readout starts as width^-1/2",
+    "at four times the width, the layers' updates do twice as much to the loss, even with the "
+    "rates above",
+    "as 1/width",
+)
+MUP = "19814971934ef91dd546f88e913fc963e096d11c"
 GPT2, LLAMA = (
     f"src/transformers/models/{name}/configuration_{name}.py" for name in ("gpt2", "llama")
 )
+TIED, UNTIED = "src/transformers/models/gpt2/modeling_gpt2.py", "src/transformers/modeling_utils.py"
 TRAINER = Line("src/transformers/trainer.py", (1273,), *ONE_RATE)
+SIZES = "a configuration a size, each with a rate of its own"
 RECIPES = {
     "nanochat": Recipe(
         "karpathy/nanochat",
@@ -266,27 +402,34 @@ RECIPES = {
             Line(
                 "nanochat/gpt.py",
                 (433, 440),
-                "the embedding's rate falls as width^-1/2",
+                "the embedding's rate falls as width^-1/2. [Hayou & "
+                "Liu](https://arxiv.org/abs/2506.15025) argue for this rule where the vocabulary "
+                "is large; muP, by which the check judges, has a constant",
+                "at four times the width, a step moves the embedding half as much",
                 "a constant rate",
             ),
             Line(
                 "nanochat/gpt.py",
                 (439,),
                 "the readout's rate falls as width^-1/2",
+                "at four times the width, a step of the readout moves the logits twice as much",
                 "as 1/width, with a weight decay times the width",
             ),
             Line(
                 "nanochat/gpt.py",
                 (250, 441),
                 "value embeddings start as width^-1/2, and so falls their rate",
+                "at four times the width, they add half as much to attention's values",
                 "both constant, as of every embedding",
             ),
             Line(
                 "nanochat/optim.py",
                 (159, 161),
-                "an update gets the size of one of full rank, which a batch of fewer tokens or "
-                "words than the width has not. So the effect of attention's c_proj stays unclear "
-                "here; with a batch of 512 tokens of 512 words the mended recipe is right",
+                "an update gets the size of one of full rank, which a batch of fewer tokens than "
+                "the width does not give. With the 32 tokens here the effect of attention's c_proj "
+                "grows or cannot be told",
+                "nothing: the batches that it trains on have more tokens than the width",
+                "none is needed there; here the update's size is left as it is",
             ),
         ),
     ),
@@ -299,7 +442,9 @@ RECIPES = {
             Line(
                 "records/track_3_optimization/train_gpt_simple.py",
                 (288,),
-                "the readout's rate is the same at every width",
+                "the readout's rate is one number",
+                "nothing at 768; at four times the width, a step of the readout moves the logits "
+                "four times as much",
                 "for other widths as 1/width, with a weight decay times the width",
             ),
         ),
@@ -316,6 +461,7 @@ RECIPES = {
                 "hidden layers' rate falls as 1/width, and what a step's decay takes away is rate "
                 "times decay, so that it fades as 1/width. Forward pass, initial values and rates "
                 "are muP's",
+                "at four times the width, a step's decay takes away a quarter as much",
                 "divide the decay by the same factor, as the completep branch does in its line 349",
             ),
             sampled(225),
@@ -330,14 +476,32 @@ RECIPES = {
     ),
     "mup, MLP": Recipe(
         "microsoft/mup",
-        "19814971934ef91dd546f88e913fc963e096d11c",
+        MUP,
         "muP for widths, the example of its package, with MuSGD",
         mup_mlp,
+    ),
+    "mup, Transformer, MuAdam": Recipe(
+        "microsoft/mup",
+        MUP,
+        "muP for widths, the example of its package, at its readme's rate",
+        mup_transformer("MuAdam", 0.01),
+    ),
+    "mup, Transformer, MuSGD": Recipe(
+        "microsoft/mup",
+        MUP,
+        "muP for widths, the example of its package, at its readme's rate",
+        mup_transformer("MuSGD", 0.5),
+    ),
+    "mup, ResNet": Recipe(
+        "microsoft/mup",
+        MUP,
+        "muP for widths, the example of its package, with MuSGD",
+        mup_resnet,
     ),
     "lingua": Recipe(
         "facebookresearch/lingua",
         "437d680e521873bb5971067148a69587790da853",
-        "a configuration a size, each with a rate of its own; it claims no transfer",
+        f"{SIZES}; it claims no transfer",
         lingua,
         (
             Line("lingua/optim.py", (153,), *ONE_RATE),
@@ -345,19 +509,22 @@ RECIPES = {
                 "apps/main/transformer.py",
                 (124, 129),
                 "the embedding starts as width^-1/2",
+                "at four times the width, a token's embedding is half as large beside what layers "
+                "add to it",
                 "a constant start",
             ),
+            Line("apps/main/transformer.py", (124, 137), *READOUT),
         ),
     ),
     "torchtitan, Llama 3": Recipe(
         "pytorch/torchtitan",
         "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
-        "a configuration a size, each with a rate of its own, less for larger ones; it claims no "
-        "transfer",
+        f"{SIZES}, less for larger ones; it claims no transfer",
         torchtitan,
         (
             Line("torchtitan/components/optimizer/optimizer.py", (388, 391), *ONE_RATE),
             Line("torchtitan/models/llama3/__init__.py", (46, 64), *ONE_SPREAD),
+            Line("torchtitan/models/llama3/__init__.py", (55, 57), *READOUT),
         ),
         ("spmd_types==0.2.3", "tyro", "einops"),
     ),
@@ -366,13 +533,36 @@ RECIPES = {
         "",
         "a configuration a size; the rate is the user's; it claims no transfer",
         hugging_face("GPT2"),
-        (TRAINER, Line(GPT2, (89,), *ONE_SPREAD)),
+        (
+            TRAINER,
+            Line(GPT2, (89,), *ONE_SPREAD),
+            Line(
+                TIED,
+                (695,),
+                "the readout is the embedding, as GPT-2 has it, and its logits have no factor of "
+                "the width",
+                "at four times the width, logits are twice as large at the start, and a step moves "
+                "them four times as much",
+                "logits times base width / width",
+            ),
+        ),
     ),
     "transformers, Llama": Recipe(
         "huggingface/transformers",
         "",
         "a configuration a size; the rate is the user's; it claims no transfer",
         hugging_face("Llama"),
-        (TRAINER, Line(LLAMA, (72,), *ONE_SPREAD)),
+        (
+            TRAINER,
+            Line(LLAMA, (72,), *ONE_SPREAD),
+            Line(
+                UNTIED,
+                (2313,),
+                "the readout starts with the spread of all other matrices",
+                "at four times the width, logits are twice as large at the start, and the layers' "
+                "updates do four times as much to the loss, even with the rates above",
+                READOUT[2],
+            ),
+        ),
     ),
 }
