@@ -369,13 +369,12 @@ def sampled(number: int) -> Line:
 
 
 ONE_RATE = (
-    "one rate for all parameters",
     "at four times the width, a step moves what a matrix returns four times as much, so that each "
     "size needs a rate of its own",
     "for matrices that read the width a rate as 1/width, and a weight decay times the width",
 )
 ONE_SPREAD = (
-    "a standard deviation of 0.02 at every width, where one by fan-in falls as width^-1/2",
+    "standard deviation is 0.02 at every width, where one by fan-in falls as width^-1/2",
     "at four times the width, a matrix of a layer returns twice as much at the start",
     "for the layers' matrices a number for each width, as width^-1/2",
 )
@@ -390,7 +389,12 @@ GPT2, LLAMA = (
     f"src/transformers/models/{name}/configuration_{name}.py" for name in ("gpt2", "llama")
 )
 TIED, UNTIED = "src/transformers/models/gpt2/modeling_gpt2.py", "src/transformers/modeling_utils.py"
-TRAINER = Line("src/transformers/trainer.py", (1273,), *ONE_RATE)
+TRAINER = Line(
+    "src/transformers/trainer.py",
+    (1273,),
+    "`Trainer` by default has one rate for all parameters. Its `optimizers=` takes any other",
+    *ONE_RATE,
+)
 SIZES = "a configuration a size, each with a rate of its own"
 RECIPES = {
     "nanochat": Recipe(
@@ -402,9 +406,9 @@ RECIPES = {
             Line(
                 "nanochat/gpt.py",
                 (433, 440),
-                "the embedding's rate falls as width^-1/2. [Hayou & "
-                "Liu](https://arxiv.org/abs/2506.15025) argue for this rule where the vocabulary "
-                "is large; muP, by which the check judges, has a constant",
+                "the embedding's rate falls as width^-1/2. muP has a constant. Where the "
+                "vocabulary is large, as it is there and is not here, [Hayou & "
+                "Liu](https://arxiv.org/abs/2506.15025) argue for the rule of this line",
                 "at four times the width, a step moves the embedding half as much",
                 "a constant rate",
             ),
@@ -459,8 +463,8 @@ RECIPES = {
                 "model.py",
                 (319,),
                 "hidden layers' rate falls as 1/width, and what a step's decay takes away is rate "
-                "times decay, so that it fades as 1/width. Forward pass, initial values and rates "
-                "are muP's",
+                "times decay, so that it fades as 1/width. Whether it should is an open question. "
+                "Forward pass, initial values and rates are muP's",
                 "at four times the width, a step's decay takes away a quarter as much",
                 "divide the decay by the same factor, as the completep branch does in its line 349",
             ),
@@ -504,7 +508,7 @@ RECIPES = {
         f"{SIZES}; it claims no transfer",
         lingua,
         (
-            Line("lingua/optim.py", (153,), *ONE_RATE),
+            Line("lingua/optim.py", (153,), "all parameters have one rate", *ONE_RATE),
             Line(
                 "apps/main/transformer.py",
                 (124, 129),
@@ -522,8 +526,19 @@ RECIPES = {
         f"{SIZES}, less for larger ones; it claims no transfer",
         torchtitan,
         (
-            Line("torchtitan/components/optimizer/optimizer.py", (388, 391), *ONE_RATE),
-            Line("torchtitan/models/llama3/__init__.py", (46, 64), *ONE_SPREAD),
+            Line(
+                "torchtitan/components/optimizer/optimizer.py",
+                (388, 391),
+                "`default_adamw` has one rate for all parameters. Its `param_groups` would take "
+                "others",
+                *ONE_RATE,
+            ),
+            Line(
+                "torchtitan/models/llama3/__init__.py",
+                (46, 64),
+                f"matrices' {ONE_SPREAD[0]}",
+                *ONE_SPREAD[1:],
+            ),
             Line("torchtitan/models/llama3/__init__.py", (55, 57), *READOUT),
         ),
         ("spmd_types==0.2.3", "tyro", "einops"),
@@ -535,7 +550,7 @@ RECIPES = {
         hugging_face("GPT2"),
         (
             TRAINER,
-            Line(GPT2, (89,), *ONE_SPREAD),
+            Line(GPT2, (89,), f"by default matrices' {ONE_SPREAD[0]}", *ONE_SPREAD[1:]),
             Line(
                 TIED,
                 (695,),
@@ -554,7 +569,7 @@ RECIPES = {
         hugging_face("Llama"),
         (
             TRAINER,
-            Line(LLAMA, (72,), *ONE_SPREAD),
+            Line(LLAMA, (72,), f"by default matrices' {ONE_SPREAD[0]}", *ONE_SPREAD[1:]),
             Line(
                 UNTIED,
                 (2313,),

@@ -165,11 +165,11 @@ def section(found: Found) -> list[str]:
     lines = [line for line in recipe.lines if beyond or not line.trained]
     if not lines:
         return []
-    said = [f"{_where(found)}, meant for {recipe.meant}."]
+    said = [f"{_where(found)}. Meant for: {recipe.meant}.", ""]
     said += [f"As published: {verdict(found.published)}{_some(beyond)}."]
     if found.mended:
         open_ = [s for s in found.mended.slopes if s.verdict == "unclear"]
-        said += [f"Mended by these lines: {verdict(found.mended)}{_some(open_)}."]
+        said[-1] += f" Mended by these lines: {verdict(found.mended)}{_some(open_)}."
     return [f"## {found.name}", "", *said, "", *(_written(found, line) for line in lines)]
 
 
@@ -198,7 +198,7 @@ def table(found: Sequence[Found]) -> str:
 
 def sections(found: Sequence[Found]) -> str:
     """A section a recipe of which something was found."""
-    return "\n".join(line for each in found for line in [*section(each), ""]).strip()
+    return "\n\n".join("\n".join(lines) for each in found if (lines := section(each)))
 
 
 def written(page: str, text: str) -> str:

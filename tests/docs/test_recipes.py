@@ -225,5 +225,6 @@ def test_lines_of_transformers_are_those_of_the_installed_one():
 @pytest.mark.parametrize("name", [n for n, r in _public.RECIPES.items() if not r.commit])
 def test_what_needs_no_checkout_comes_out_as_on_the_page(name):
     widths = [_public.BASE * wider for wider in recipes.WIDER]
-    again = recipes.row(recipes.check(name, Path(), widths, recipes.SEEDS))
-    assert again[2:-1] == rows()[name][2:-1]
+    *again, sp, _ = recipes.row(recipes.check(name, Path(), widths, recipes.SEEDS))
+    *page, page_sp, _ = rows()[name]
+    assert again[2:] == page[2:] and sp.split(",")[0] == page_sp.split(",")[0]
