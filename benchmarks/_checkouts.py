@@ -70,6 +70,18 @@ class Recipe:
     needs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Slip:
+    """A slip that was told of in public. told: where, and what came of it. lines: as of a recipe;
+    without a path where the thread alone was read."""
+
+    name: str
+    told: str
+    lines: tuple[Line, ...]
+    repository: str = ""
+    commit: str = ""
+
+
 def drawn(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 

@@ -1,37 +1,29 @@
 """Recipes that people run, each made small from a checkout of its repository; nothing of theirs is
 here. Their modules are imported, or the definitions of a script are, without its run."""
 
-import ast
-import sys
-import types
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional
 
 from benchmarks._checkouts import (
     ADAMW_RATE,
     BASE,
-    BATCH,
     HEAD_DIM,
     LAYERS,
     LENGTH,
     VOCABULARY,
     Line,
     Made,
-    Optimizer,
     Recipe,
-    cross_entropy,
-    drawn,
+    Slip,
     module,
-    package,
-    parts,
     text,
 )
+from benchmarks._mup_examples import mup_mlp, mup_resnet, mup_transformer
 from benchmarks._speed_runs import nanochat, track_3
+from benchmarks._standard import hugging_face, lingua, torchtitan
 
 
 def nano_gpt_mup(checkout: Path, **more: Any) -> Made:
@@ -78,281 +70,6 @@ def nano_gpt_mup(checkout: Path, **more: Any) -> Made:
 
 def complete_p(checkout: Path) -> Made:
     return nano_gpt_mup(checkout, depth_alpha_enabled=True)
-
-
-def mup_mlp(checkout: Path) -> Made:
-    mup = package(checkout, "mup")
-
-    arguments = types.SimpleNamespace(output_mult=1.0, init_std=1.0)
-    known = {"nn": nn, "F": functional, "MuReadout": mup.MuReadout, "args": arguments}
-    path = checkout / "examples" / "MLP" / "main.py"
-    parts(path, lambda node: isinstance(node, ast.ClassDef) and node.name == "MLP", known)
-    mlp = known["MLP"]
-
-    def make(width: int) -> nn.Module:
-        model = mlp(width)
-        mup.set_base_shapes(model, mlp(BASE), delta=mlp(2 * BASE))
-        return model
-
-    def plain(width: int) -> nn.Module:
-        model = mlp(width)
-        mup.set_base_shapes(model, None)
-        return model
-
-    def batches(seed: int) -> list:
-        inputs = torch.randn(16, 3072, generator=drawn(seed))
-        return [(inputs, torch.randint(10, (16,), generator=drawn(seed + 1)))]
-
-    def optimizer(model: nn.Module) -> torch.optim.Optimizer:
-        return mup.MuSGD(model.parameters(), lr=0.1, momentum=0.9)
-
-    return Made(make, optimizer, plain, batches, cross_entropy)
-
-
-class Layers(nn.Module):
-    """In place of torch's TransformerEncoder, which today passes layers more than theirs take."""
-
-    def __init__(self, layers: nn.ModuleList) -> None:
-        super().__init__()
-        self.layers = layers
-
-    def forward(self, stream: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        for layer in self.layers:
-            stream = layer(stream, mask)
-        return stream
-
-
-def mup_transformer(kind: str, rate: float) -> Callable[[Path], Made]:
-    """The example with the optimizer of that name at the rate of its readme, and two heads, as it
-    has them; without dropout, whose noise would hide slopes. Plain: its `standparam`, with heads
-    of one size, since muP divides the logits of heads that grow, which the module makes itself."""
-
-    def build(checkout: Path) -> Made:
-        mup = package(checkout, "mup")
-        example = module(checkout / "examples" / "Transformer" / "model.py", "mup_transformer")
-        arguments = types.SimpleNamespace(attn_mult=1, output_mult=1)
-
-        def sized(width: int, heads: int = 2, **more: Any) -> nn.Module:
-            model = example.TransformerModel(
-                arguments, VOCABULARY, width, heads, width, LAYERS, dropout=0, bias=False, **more
-            )
-            model.transformer_encoder = Layers(model.transformer_encoder.layers)
-            return model
-
-        def make(width: int) -> nn.Module:
-            model = sized(width)
-            mup.set_base_shapes(model, sized(BASE), delta=sized(2 * BASE))
-            return model
-
-        def plain(width: int) -> nn.Module:
-            return sized(width, width // HEAD_DIM, standparam=True)
-
-        def optimizer(model: nn.Module) -> torch.optim.Optimizer:
-            return getattr(mup, kind)(model.parameters(), lr=rate)
-
-        def batches(seed: int) -> list:
-            """A sequence a column, as the example has them."""
-            return [(inputs.t().contiguous(), targets.t()) for inputs, targets in text(seed)]
-
-        return Made(make, optimizer, plain, batches, cross_entropy)
-
-    return build
-
-
-def mup_resnet(checkout: Path) -> Made:
-    """18 layers for CIFAR's size, the first of a quarter of the width, with MuSGD as the example
-    has it."""
-    mup = package(checkout, "mup")
-    example = module(checkout / "examples" / "ResNet" / "resnet.py", "mup_resnet")
-
-    def sized(width: int) -> nn.Module:
-        return example.ResNet18(wm=width / (4 * BASE))
-
-    def make(width: int) -> nn.Module:
-        model = sized(width)
-        mup.set_base_shapes(model, sized(BASE), delta=sized(2 * BASE))
-        return model
-
-    def plain(width: int) -> nn.Module:
-        model = sized(width)
-        mup.set_base_shapes(model, None)
-        return model
-
-    def batches(seed: int) -> list:
-        images = torch.randn(16, 3, 32, 32, generator=drawn(seed))
-        return [(images, torch.randint(10, (16,), generator=drawn(seed + 1)))]
-
-    def optimizer(model: nn.Module) -> torch.optim.Optimizer:
-        return mup.MuSGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
-
-    return Made(make, optimizer, plain, batches, cross_entropy)
-
-
-def adamw(decay: float, **more: Any) -> Optimizer:
-    """One rate and one decay for all parameters."""
-    return lambda model: torch.optim.AdamW(
-        model.parameters(), lr=ADAMW_RATE, weight_decay=decay, **more
-    )
-
-
-def matrices(model: nn.Module, within: str) -> list[nn.Parameter]:
-    """Those of the layers whose names begin so: each reads the width."""
-    return [p for name, p in model.named_parameters() if name.startswith(within) and p.ndim == 2]
-
-
-def slowed(optimizer: torch.optim.Optimizer, reading: list[nn.Parameter], wider: float) -> None:
-    """Give tensors of an optimizer of one group a rate as 1/width, and a decay times the width."""
-    (group,) = optimizer.param_groups
-    chosen = {id(p) for p in reading}
-    others = [p for p in group["params"] if id(p) not in chosen]
-    assert len(others) + len(reading) == len(group["params"])
-    group["params"] = others
-    rate, decay = group["lr"] / wider, group["weight_decay"] * wider
-    optimizer.add_param_group({"params": reading, "lr": rate, "weight_decay": decay})
-
-
-def scaled(tensors: list[nn.Parameter], factor: float) -> None:
-    """Make tensors larger before training."""
-    for each in tensors:
-        each.data *= factor
-
-
-def lingua(checkout: Path) -> Made:
-    """With attention by torch, so that xformers, which it imports, need not be there."""
-    for name in ("xformers", "xformers.ops"):
-        sys.modules.setdefault(name, types.ModuleType(name))
-    for name in ("fmha", "AttentionBias"):
-        setattr(sys.modules["xformers.ops"], name, types.SimpleNamespace)
-    transformer = package(checkout, "apps.main.transformer")
-
-    def make(width: int) -> nn.Module:
-        model = transformer.LMTransformer(
-            transformer.LMTransformerArgs(
-                dim=width,
-                n_layers=LAYERS,
-                n_heads=width // HEAD_DIM,
-                vocab_size=VOCABULARY,
-                max_seqlen=LENGTH,
-                multiple_of=32,
-            )
-        )
-        model.init_weights()
-        return model
-
-    def mend(model: Any, optimizer: torch.optim.Optimizer) -> None:
-        wider = model.dim / BASE
-        slowed(optimizer, [*matrices(model, "layers."), model.output.weight], wider)
-        scaled([model.tok_embeddings.weight], wider**0.5)
-        scaled([model.output.weight], wider**-0.5)
-
-    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, text, cross_entropy, mend)
-
-
-class Causal(nn.Module):
-    """Attention by torch over a sequence of (tokens, heads, head_dim)."""
-
-    def forward(self, q: Any, k: Any, v: Any, *, scale: float | None = None, **more: Any) -> Any:
-        q, k, v = (each.transpose(0, 1) for each in (q, k, v))
-        seen = functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale)
-        return seen.transpose(0, 1)
-
-
-def torchtitan(checkout: Path) -> Made:
-    """Llama 3 as its configurations make it, with attention by torch, since theirs is compiled. A
-    batch is one sequence, as their packed ones are."""
-    llama = package(checkout, "torchtitan.models.llama3")
-
-    def make(width: int) -> nn.Module:
-        heads = width // HEAD_DIM
-        config = llama.Llama3Model.Config(
-            dim=width,
-            vocab_size=VOCABULARY,
-            tok_embeddings=llama.Embedding.Config(
-                num_embeddings=VOCABULARY,
-                embedding_dim=width,
-                param_init=llama._EMBEDDING_INIT,
-            ),
-            norm=llama.RMSNorm.Config(normalized_shape=width, param_init=llama._NORM_INIT),
-            lm_head=llama.Linear.Config(
-                in_features=width,
-                out_features=VOCABULARY,
-                param_init=llama._output_linear_init(width),
-            ),
-            layers=llama._build_llama3_layers(
-                n_layers=LAYERS,
-                dim=width,
-                n_heads=heads,
-                hidden_dim=3 * width,
-                rope=llama.ComplexRoPE.Config(
-                    dim=HEAD_DIM, max_context_length=BATCH * LENGTH, theta=500000, scaling="llama"
-                ),
-                attn_backend="flex",
-            ),
-        )
-        model = config.build()
-        for layer in model.layers.values():
-            layer.attention.inner_attention = Causal()
-        model.init_states()
-        return model
-
-    def batches(seed: int) -> list:
-        return [(inputs.flatten(), targets.flatten()) for inputs, targets in text(seed)]
-
-    def mend(model: Any, optimizer: torch.optim.Optimizer) -> None:
-        wider = model.lm_head.weight.shape[1] / BASE
-        within = matrices(model, "layers.")
-        slowed(optimizer, [*within, model.lm_head.weight], wider)
-        scaled([*within, model.lm_head.weight], wider**-0.5)
-
-    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, batches, cross_entropy, mend)
-
-
-def hugging_face(kind: str) -> Callable[[Path], Made]:
-    """A model as its configuration makes it, with AdamW as `Trainer` has it."""
-
-    def build(checkout: Path) -> Made:
-        import transformers
-
-        def make(width: int) -> nn.Module:
-            heads = width // HEAD_DIM
-            config = {
-                "GPT2": lambda: transformers.GPT2Config(
-                    vocab_size=VOCABULARY,
-                    n_positions=LENGTH,
-                    n_embd=width,
-                    n_layer=LAYERS,
-                    n_head=heads,
-                    resid_pdrop=0.0,
-                    embd_pdrop=0.0,
-                    attn_pdrop=0.0,
-                ),
-                "Llama": lambda: transformers.LlamaConfig(
-                    vocab_size=VOCABULARY,
-                    hidden_size=width,
-                    intermediate_size=4 * width,
-                    num_hidden_layers=LAYERS,
-                    num_attention_heads=heads,
-                    num_key_value_heads=heads,
-                    max_position_embeddings=LENGTH,
-                ),
-            }[kind]()
-            config.use_cache = False
-            return transformers.AutoModelForCausalLM.from_config(config)
-
-        def mend(model: Any, optimizer: torch.optim.Optimizer) -> None:
-            wider = model.config.hidden_size / BASE
-            within = matrices(model, "transformer.h." if kind == "GPT2" else "model.layers.")
-            if kind == "GPT2":  # whose readout is the embedding
-                model.lm_head.register_forward_pre_hook(lambda _, given: (given[0] / wider,))
-                slowed(optimizer, within, wider)
-            else:
-                slowed(optimizer, [*within, model.lm_head.weight], wider)
-                scaled([model.lm_head.weight], 1 / wider)
-            scaled(within, wider**-0.5)
-
-        return Made(make, adamw(0.0), make, text, cross_entropy, mend)
-
-    return build
 
 
 def sampled(number: int) -> Line:
@@ -581,3 +298,76 @@ RECIPES = {
         ),
     ),
 }
+
+MEGATRON = "https://github.com/NVIDIA/Megatron-LM/pull/3715"
+NEOX = "https://github.com/EleutherAI/gpt-neox"
+SLIPS = (
+    Slip(
+        "Megatron-LM, muP beside Muon",
+        f"[NVIDIA/Megatron-LM#3715]({MEGATRON}) mended both, and is merged.",
+        (
+            Line(
+                "",
+                (),
+                "with muP on, Adam's factor was put on Muon's matrices too",
+                "at four times the width, an update of these matrices does a quarter as much",
+                "the factor for Adam's tensors alone",
+            ),
+            Line(
+                "",
+                (),
+                "Muon's default step was by sqrt(max(in, out))",
+                "at four times the width, an update does twice as much",
+                "a step by sqrt(out / in), which is the default since, where muP is on",
+            ),
+        ),
+    ),
+    Slip(
+        "mup, MuAdam with a weight decay",
+        '[microsoft/mup#73](https://github.com/microsoft/mup/pull/73) proposes a warning. "Doing a '
+        'coord check will not indicate" it, says the thread, of the picture that mup draws.',
+        (
+            Line(
+                "mup/optim.py",
+                (79,),
+                "with a weight decay, `MuAdam` is Adam, which adds the decay to gradients. They "
+                "fall with the width, and what is added does not",
+                "the wider the model, the more of a step is decay",
+                "`MuAdamW`, which the package has",
+            ),
+        ),
+        "microsoft/mup",
+        MUP,
+    ),
+    Slip(
+        "mup, tied embedding",
+        "[microsoft/mup#55](https://github.com/microsoft/mup/issues/55) asks about it. The "
+        "package's Transformer ties its embedding by an option, `--tied`, that is off by default.",
+        (
+            Line(
+                "mup/layer.py",
+                (51,),
+                "a tied embedding is rescaled as a readout is",
+                "at four times the width, the embedding starts twice as large",
+                "leave a shared weight as it is",
+            ),
+        ),
+        "microsoft/mup",
+        MUP,
+    ),
+    Slip(
+        "gpt-neox, a flag set late",
+        f"[EleutherAI/gpt-neox#956]({NEOX}/issues/956) saw a plot that is not flat, and "
+        f"[#1061]({NEOX}/pull/1061) says why.",
+        (
+            Line(
+                "",
+                (),
+                "the model was built with muP off and the flag set after, so that rates alone were "
+                "scaled",
+                "with muP's rates, but not its factors, a step does more the wider the model",
+                "the flag before the model is built",
+            ),
+        ),
+    ),
+)

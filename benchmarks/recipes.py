@@ -24,8 +24,8 @@ import torch
 from torch import nn
 
 import widthwise
-from benchmarks._checkouts import ADAMW_RATE, BASE, Line, Made, Recipe
-from benchmarks._public import RECIPES
+from benchmarks._checkouts import ADAMW_RATE, BASE, Line, Made, Recipe, Slip
+from benchmarks._public import RECIPES, SLIPS
 from benchmarks.calibration import BEGIN, END
 from widthwise.checks.coordinates import CoordinateCheck
 from widthwise.checks.slopes import LayerSlope
@@ -155,7 +155,11 @@ def _where(found: Found) -> str:
 
 
 def _tree(found: Found, kind: str) -> str:
-    return f"https://github.com/{RECIPES[found.name].repository}/{kind}/{found.commit}"
+    return _tree_of(RECIPES[found.name].repository, found.commit, kind)
+
+
+def _tree_of(repository: str, commit: str, kind: str) -> str:
+    return f"https://github.com/{repository}/{kind}/{commit}"
 
 
 def section(found: Found) -> list[str]:
@@ -170,7 +174,13 @@ def section(found: Found) -> list[str]:
     if found.mended:
         open_ = [s for s in found.mended.slopes if s.verdict == "unclear"]
         said[-1] += f" Mended by these lines: {verdict(found.mended)}{_some(open_)}."
-    return [f"## {found.name}", "", *said, "", *(_written(found, line) for line in lines)]
+    return [
+        f"## {found.name}",
+        "",
+        *said,
+        "",
+        *(_written(_tree(found, "blob"), line) for line in lines),
+    ]
 
 
 def _some(slopes: Sequence[LayerSlope]) -> str:
@@ -183,11 +193,18 @@ def _some(slopes: Sequence[LayerSlope]) -> str:
     return f": {'; '.join(said)}" * bool(said)
 
 
-def _written(found: Found, line: Line) -> str:
-    first, *more = (f"[{n}]({_tree(found, 'blob')}/{line.path}#L{n})" for n in line.numbers)
-    lines = f"`{line.path}`, line{'s' * bool(more)} {' and '.join([first, *more])}"
+def told(slip: Slip) -> list[str]:
+    """The section of a slip that has a thread of its own."""
+    tree = _tree_of(slip.repository, slip.commit, "blob")
+    lines = (_written(tree, line) for line in slip.lines)
+    return [f"## {slip.name}", "", slip.told, "", *lines]
+
+
+def _written(tree: str, line: Line) -> str:
+    places = [f"[{n}]({tree}/{line.path}#L{n})" for n in line.numbers]
+    lines = f"`{line.path}`, line{'s' * (len(places) > 1)} {' and '.join(places)}: " * bool(places)
     mend = f"\n  - *Mend*: {line.mend}." * bool(line.mend)
-    return f"- {lines}: {line.does}.\n  - *What a user sees*: {line.seen}.{mend}"
+    return f"- {lines}{line.does}.\n  - *What a user sees*: {line.seen}.{mend}"
 
 
 def table(found: Sequence[Found]) -> str:
@@ -197,8 +214,9 @@ def table(found: Sequence[Found]) -> str:
 
 
 def sections(found: Sequence[Found]) -> str:
-    """A section a recipe of which something was found."""
-    return "\n\n".join("\n".join(lines) for each in found if (lines := section(each)))
+    """A section a recipe of which something was found, and one a slip."""
+    each = [*filter(None, map(section, found)), *map(told, SLIPS)]
+    return "\n\n".join(map("\n".join, each))
 
 
 def written(page: str, text: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import _checkouts, _public, _speed_runs, recipes
+from benchmarks import _checkouts, _public, _speed_runs, _standard, recipes
 from repro.lineage.checkout import ROOT
 from widthwise.errors import UserError
 
@@ -86,17 +86,23 @@ def test_what_a_mend_leaves_open_is_named():
     assert "Mended by these lines: unclear, 2 slopes: a (effect) 0.20 [0.10, 0.30]." in text
 
 
+def test_a_slip_of_a_thread_has_its_line_where_that_was_read():
+    threads, mup, _, neox = (recipes.told(slip) for slip in _public.SLIPS)
+    assert "/microsoft/mup/blob/19814971934" in mup[-1] and "optim.py#L79): with" in mup[-1]
+    assert neox[-1].startswith("- the model was built with muP off") and "pull/3715" in threads[2]
+
+
 def test_tensors_that_read_the_width_get_a_lower_rate_and_the_same_decay_a_step():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.5)
-    reading = _public.matrices(model, "1.")
+    reading = _standard.matrices(model, "1.")
     assert reading == [model[1].weight]
-    _public.slowed(optimizer, reading, wider=4)
+    _standard.slowed(optimizer, reading, wider=4)
     rates = {id(p): g["lr"] for g in optimizer.param_groups for p in g["params"]}
     assert rates == {id(p): 0.025 if p is model[1].weight else 0.1 for p in model.parameters()}
     assert all(g["lr"] * g["weight_decay"] == 0.05 for g in optimizer.param_groups)
     before = model[1].weight.clone()
-    _public.scaled(reading, 0.5)
+    _standard.scaled(reading, 0.5)
     assert torch.equal(model[1].weight, before / 2)
 
 
@@ -194,10 +200,11 @@ def test_every_wrong_row_leads_to_its_lines_what_a_user_sees_and_the_mend():
     assert right and not any("(effect)" in below(name) for name in right)
 
 
-def test_every_section_has_a_row_that_leads_to_it():
+def test_every_section_has_a_row_that_leads_to_it_or_a_thread():
     text = FOUND.read_text().partition(recipes.BEGIN)[2].partition(recipes.END)[0]
     sections = [recipes.anchor(name) for name in re.findall(r"^## (.*)$", text, re.M)]
-    assert sections == re.findall(r"\]\(found\.md#([\w-]+)\) \|", PAGE.read_text())
+    slips = [recipes.anchor(slip.name) for slip in _public.SLIPS]
+    assert sections == re.findall(r"\]\(found\.md#([\w-]+)\) \|", PAGE.read_text()) + slips
 
 
 def test_all_that_is_wrong_has_a_mend_which_is_right_and_muP_is_right():
