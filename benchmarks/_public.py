@@ -309,7 +309,7 @@ SLIPS = (
             Line(
                 "",
                 (),
-                "with muP on, Adam's factor was put on Muon's matrices too",
+                "With muP on, Adam's factor was put on Muon's matrices too",
                 "at four times the width, an update of these matrices does a quarter as much",
                 "the factor for Adam's tensors alone",
             ),
@@ -363,7 +363,7 @@ SLIPS = (
             Line(
                 "",
                 (),
-                "the model was built with muP off and the flag set after, so that rates alone were "
+                "The model was built with muP off and the flag set after, so that rates alone were "
                 "scaled",
                 "with muP's rates, but not its factors, a step does more the wider the model",
                 "the flag before the model is built",

@@ -89,7 +89,7 @@ def test_what_a_mend_leaves_open_is_named():
 def test_a_slip_of_a_thread_has_its_line_where_that_was_read():
     threads, mup, _, neox = (recipes.told(slip) for slip in _public.SLIPS)
     assert "/microsoft/mup/blob/19814971934" in mup[-1] and "optim.py#L79): with" in mup[-1]
-    assert neox[-1].startswith("- the model was built with muP off") and "pull/3715" in threads[2]
+    assert neox[-1].startswith("- The model was built with muP off") and "pull/3715" in threads[2]
 
 
 def test_tensors_that_read_the_width_get_a_lower_rate_and_the_same_decay_a_step():
