@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -43,14 +44,16 @@ class Made:
 @dataclass(frozen=True)
 class Line:
     """What was found in a recipe and checked by hand. path: of a file of its repository. numbers:
-    of lines of it. does: against the width. mend: what muP has there; "" where it is not wrong.
-    seen: whether it shows in a check, which sees training."""
+    of lines of it. does: against the width. seen: what a user of several widths sees of it. mend:
+    what muP has there; "" where it is not wrong. trained: whether training shows it, which is all
+    that a check sees."""
 
     path: str
     numbers: tuple[int, ...]
     does: str
+    seen: str
     mend: str = ""
-    seen: bool = True
+    trained: bool = True
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,18 @@ class Recipe:
     build: Callable[[Path], Made]
     lines: tuple[Line, ...] = ()
     needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A slip that was told of in public. told: where, and what came of it. lines: as of a recipe;
+    without a path where the thread alone was read."""
+
+    name: str
+    told: str
+    lines: tuple[Line, ...]
+    repository: str = ""
+    commit: str = ""
 
 
 def drawn(seed: int) -> torch.Generator:
@@ -138,6 +153,15 @@ def parts(path: Path, wanted: Callable[[ast.AST], bool], known: dict[str, Any]) 
     with uncompiled():
         exec(compile(ast.Module(body, []), str(path), "exec"), known)
     return known
+
+
+def without(module: types.ModuleType, function: str, number: int) -> Any:
+    """A function of a module without the line of that number of its file."""
+    lines, first = inspect.getsourcelines(getattr(module, function))
+    known = dict(vars(module))
+    with uncompiled():
+        exec("".join(lines[: number - first] + lines[number - first + 1 :]), known)
+    return known[function]
 
 
 def defines(node: ast.AST) -> bool:

@@ -1,37 +1,29 @@
 """Recipes that people run, each made small from a checkout of its repository; nothing of theirs is
 here. Their modules are imported, or the definitions of a script are, without its run."""
 
-import ast
-import sys
-import types
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional
 
 from benchmarks._checkouts import (
     ADAMW_RATE,
     BASE,
-    BATCH,
     HEAD_DIM,
     LAYERS,
     LENGTH,
     VOCABULARY,
     Line,
     Made,
-    Optimizer,
     Recipe,
-    cross_entropy,
-    drawn,
+    Slip,
     module,
-    package,
-    parts,
     text,
 )
+from benchmarks._mup_examples import mup_mlp, mup_resnet, mup_transformer
 from benchmarks._speed_runs import nanochat, track_3
+from benchmarks._standard import hugging_face, lingua, torchtitan
 
 
 def nano_gpt_mup(checkout: Path, **more: Any) -> Made:
@@ -80,182 +72,47 @@ def complete_p(checkout: Path) -> Made:
     return nano_gpt_mup(checkout, depth_alpha_enabled=True)
 
 
-def mup_mlp(checkout: Path) -> Made:
-    mup = package(checkout, "mup")
-
-    arguments = types.SimpleNamespace(output_mult=1.0, init_std=1.0)
-    known = {"nn": nn, "F": functional, "MuReadout": mup.MuReadout, "args": arguments}
-    path = checkout / "examples" / "MLP" / "main.py"
-    parts(path, lambda node: isinstance(node, ast.ClassDef) and node.name == "MLP", known)
-    mlp = known["MLP"]
-
-    def make(width: int) -> nn.Module:
-        model = mlp(width)
-        mup.set_base_shapes(model, mlp(BASE), delta=mlp(2 * BASE))
-        return model
-
-    def plain(width: int) -> nn.Module:
-        model = mlp(width)
-        mup.set_base_shapes(model, None)
-        return model
-
-    def batches(seed: int) -> list:
-        inputs = torch.randn(16, 3072, generator=drawn(seed))
-        return [(inputs, torch.randint(10, (16,), generator=drawn(seed + 1)))]
-
-    def optimizer(model: nn.Module) -> torch.optim.Optimizer:
-        return mup.MuSGD(model.parameters(), lr=0.1, momentum=0.9)
-
-    return Made(make, optimizer, plain, batches, cross_entropy)
-
-
-def adamw(decay: float, **more: Any) -> Optimizer:
-    """One rate and one decay for all parameters."""
-    return lambda model: torch.optim.AdamW(
-        model.parameters(), lr=ADAMW_RATE, weight_decay=decay, **more
-    )
-
-
-def lingua(checkout: Path) -> Made:
-    """With attention by torch, so that xformers, which it imports, need not be there."""
-    for name in ("xformers", "xformers.ops"):
-        sys.modules.setdefault(name, types.ModuleType(name))
-    for name in ("fmha", "AttentionBias"):
-        setattr(sys.modules["xformers.ops"], name, types.SimpleNamespace)
-    transformer = package(checkout, "apps.main.transformer")
-
-    def make(width: int) -> nn.Module:
-        model = transformer.LMTransformer(
-            transformer.LMTransformerArgs(
-                dim=width,
-                n_layers=LAYERS,
-                n_heads=width // HEAD_DIM,
-                vocab_size=VOCABULARY,
-                max_seqlen=LENGTH,
-                multiple_of=32,
-            )
-        )
-        model.init_weights()
-        return model
-
-    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, text, cross_entropy)
-
-
-class Causal(nn.Module):
-    """Attention by torch over a sequence of (tokens, heads, head_dim)."""
-
-    def forward(self, q: Any, k: Any, v: Any, *, scale: float | None = None, **more: Any) -> Any:
-        q, k, v = (each.transpose(0, 1) for each in (q, k, v))
-        seen = functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale)
-        return seen.transpose(0, 1)
-
-
-def torchtitan(checkout: Path) -> Made:
-    """Llama 3 as its configurations make it, with attention by torch, since theirs is compiled. A
-    batch is one sequence, as their packed ones are."""
-    llama = package(checkout, "torchtitan.models.llama3")
-
-    def make(width: int) -> nn.Module:
-        heads = width // HEAD_DIM
-        config = llama.Llama3Model.Config(
-            dim=width,
-            vocab_size=VOCABULARY,
-            tok_embeddings=llama.Embedding.Config(
-                num_embeddings=VOCABULARY,
-                embedding_dim=width,
-                param_init=llama._EMBEDDING_INIT,
-            ),
-            norm=llama.RMSNorm.Config(normalized_shape=width, param_init=llama._NORM_INIT),
-            lm_head=llama.Linear.Config(
-                in_features=width,
-                out_features=VOCABULARY,
-                param_init=llama._output_linear_init(width),
-            ),
-            layers=llama._build_llama3_layers(
-                n_layers=LAYERS,
-                dim=width,
-                n_heads=heads,
-                hidden_dim=3 * width,
-                rope=llama.ComplexRoPE.Config(
-                    dim=HEAD_DIM, max_context_length=BATCH * LENGTH, theta=500000, scaling="llama"
-                ),
-                attn_backend="flex",
-            ),
-        )
-        model = config.build()
-        for layer in model.layers.values():
-            layer.attention.inner_attention = Causal()
-        model.init_states()
-        return model
-
-    def batches(seed: int) -> list:
-        return [(inputs.flatten(), targets.flatten()) for inputs, targets in text(seed)]
-
-    return Made(make, adamw(0.1, betas=(0.9, 0.95)), make, batches, cross_entropy)
-
-
-def hugging_face(kind: str) -> Callable[[Path], Made]:
-    """A model as its configuration makes it, with AdamW as `Trainer` has it."""
-
-    def build(checkout: Path) -> Made:
-        import transformers
-
-        def make(width: int) -> nn.Module:
-            heads = width // HEAD_DIM
-            config = {
-                "GPT2": lambda: transformers.GPT2Config(
-                    vocab_size=VOCABULARY,
-                    n_positions=LENGTH,
-                    n_embd=width,
-                    n_layer=LAYERS,
-                    n_head=heads,
-                    resid_pdrop=0.0,
-                    embd_pdrop=0.0,
-                    attn_pdrop=0.0,
-                ),
-                "Llama": lambda: transformers.LlamaConfig(
-                    vocab_size=VOCABULARY,
-                    hidden_size=width,
-                    intermediate_size=4 * width,
-                    num_hidden_layers=LAYERS,
-                    num_attention_heads=heads,
-                    num_key_value_heads=heads,
-                    max_position_embeddings=LENGTH,
-                ),
-            }[kind]()
-            config.use_cache = False
-            return transformers.AutoModelForCausalLM.from_config(config)
-
-        return Made(make, adamw(0.0), make, text, cross_entropy)
-
-    return build
-
-
 def sampled(number: int) -> Line:
     """Of both branches of nanoGPT-mup."""
     return Line(
         "model.py",
         (number,),
-        "without targets, as in sampling, logits lack the factor that they have with targets: a "
-        "model m times as wide as its base samples as at temperature 1/m. Training does not see it",
+        "without targets, as in sampling, logits lack the factor that they have with targets. "
+        "Training does not see it",
+        "samples of a model m times as wide as its base are drawn as at temperature 1/m",
         "the same factor there",
-        seen=False,
+        trained=False,
     )
 
 
 ONE_RATE = (
-    "one rate for all parameters",
+    "at four times the width, a step moves what a matrix returns four times as much, so that each "
+    "size needs a rate of its own",
     "for matrices that read the width a rate as 1/width, and a weight decay times the width",
 )
 ONE_SPREAD = (
-    "matrices start with a standard deviation of 0.02 at every width, where one by fan-in falls as "
-    "width^-1/2",
-    "a number for each width, as width^-1/2",
+    "standard deviation is 0.02 at every width, where one by fan-in falls as width^-1/2",
+    "at four times the width, a matrix of a layer returns twice as much at the start",
+    "for the layers' matrices a number for each width, as width^-1/2",
 )
+READOUT = (
+    "the readout starts as width^-1/2",
+    "at four times the width, the layers' updates do twice as much to the loss, even with the "
+    "rates above",
+    "as 1/width",
+)
+MUP = "19814971934ef91dd546f88e913fc963e096d11c"
 GPT2, LLAMA = (
     f"src/transformers/models/{name}/configuration_{name}.py" for name in ("gpt2", "llama")
 )
-TRAINER = Line("src/transformers/trainer.py", (1273,), *ONE_RATE)
+TIED, UNTIED = "src/transformers/models/gpt2/modeling_gpt2.py", "src/transformers/modeling_utils.py"
+TRAINER = Line(
+    "src/transformers/trainer.py",
+    (1273,),
+    "`Trainer` by default has one rate for all parameters. Its `optimizers=` takes any other",
+    *ONE_RATE,
+)
+SIZES = "a configuration a size, each with a rate of its own"
 RECIPES = {
     "nanochat": Recipe(
         "karpathy/nanochat",
@@ -266,27 +123,34 @@ RECIPES = {
             Line(
                 "nanochat/gpt.py",
                 (433, 440),
-                "the embedding's rate falls as width^-1/2",
+                "the embedding's rate falls as width^-1/2. muP has a constant. Where the "
+                "vocabulary is large, as it is there and is not here, [Hayou & "
+                "Liu](https://arxiv.org/abs/2506.15025) argue for the rule of this line",
+                "at four times the width, a step moves the embedding half as much",
                 "a constant rate",
             ),
             Line(
                 "nanochat/gpt.py",
                 (439,),
                 "the readout's rate falls as width^-1/2",
+                "at four times the width, a step of the readout moves the logits twice as much",
                 "as 1/width, with a weight decay times the width",
             ),
             Line(
                 "nanochat/gpt.py",
                 (250, 441),
                 "value embeddings start as width^-1/2, and so falls their rate",
+                "at four times the width, they add half as much to attention's values",
                 "both constant, as of every embedding",
             ),
             Line(
                 "nanochat/optim.py",
                 (159, 161),
-                "an update gets the size of one of full rank, which a batch of fewer tokens or "
-                "words than the width has not. So the effect of attention's c_proj stays unclear "
-                "here; with a batch of 512 tokens of 512 words the mended recipe is right",
+                "an update gets the size of one of full rank, which a batch of fewer tokens than "
+                "the width does not give. With the 32 tokens here the effect of attention's c_proj "
+                "grows or cannot be told",
+                "nothing: the batches that it trains on have more tokens than the width",
+                "none is needed there; here the update's size is left as it is",
             ),
         ),
     ),
@@ -299,7 +163,9 @@ RECIPES = {
             Line(
                 "records/track_3_optimization/train_gpt_simple.py",
                 (288,),
-                "the readout's rate is the same at every width",
+                "the readout's rate is one number",
+                "nothing at 768; at four times the width, a step of the readout moves the logits "
+                "four times as much",
                 "for other widths as 1/width, with a weight decay times the width",
             ),
         ),
@@ -314,8 +180,9 @@ RECIPES = {
                 "model.py",
                 (319,),
                 "hidden layers' rate falls as 1/width, and what a step's decay takes away is rate "
-                "times decay, so that it fades as 1/width. Forward pass, initial values and rates "
-                "are muP's",
+                "times decay, so that it fades as 1/width. Whether it should is an open question. "
+                "Forward pass, initial values and rates are muP's",
+                "at four times the width, a step's decay takes away a quarter as much",
                 "divide the decay by the same factor, as the completep branch does in its line 349",
             ),
             sampled(225),
@@ -330,34 +197,66 @@ RECIPES = {
     ),
     "mup, MLP": Recipe(
         "microsoft/mup",
-        "19814971934ef91dd546f88e913fc963e096d11c",
+        MUP,
         "muP for widths, the example of its package, with MuSGD",
         mup_mlp,
+    ),
+    "mup, Transformer, MuAdam": Recipe(
+        "microsoft/mup",
+        MUP,
+        "muP for widths, the example of its package, at its readme's rate",
+        mup_transformer("MuAdam", 0.01),
+    ),
+    "mup, Transformer, MuSGD": Recipe(
+        "microsoft/mup",
+        MUP,
+        "muP for widths, the example of its package, at its readme's rate",
+        mup_transformer("MuSGD", 0.5),
+    ),
+    "mup, ResNet": Recipe(
+        "microsoft/mup",
+        MUP,
+        "muP for widths, the example of its package, with MuSGD",
+        mup_resnet,
     ),
     "lingua": Recipe(
         "facebookresearch/lingua",
         "437d680e521873bb5971067148a69587790da853",
-        "a configuration a size, each with a rate of its own; it claims no transfer",
+        f"{SIZES}; it claims no transfer",
         lingua,
         (
-            Line("lingua/optim.py", (153,), *ONE_RATE),
+            Line("lingua/optim.py", (153,), "all parameters have one rate", *ONE_RATE),
             Line(
                 "apps/main/transformer.py",
                 (124, 129),
                 "the embedding starts as width^-1/2",
+                "at four times the width, a token's embedding is half as large beside what layers "
+                "add to it",
                 "a constant start",
             ),
+            Line("apps/main/transformer.py", (124, 137), *READOUT),
         ),
     ),
     "torchtitan, Llama 3": Recipe(
         "pytorch/torchtitan",
         "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a",
-        "a configuration a size, each with a rate of its own, less for larger ones; it claims no "
-        "transfer",
+        f"{SIZES}, less for larger ones; it claims no transfer",
         torchtitan,
         (
-            Line("torchtitan/components/optimizer/optimizer.py", (388, 391), *ONE_RATE),
-            Line("torchtitan/models/llama3/__init__.py", (46, 64), *ONE_SPREAD),
+            Line(
+                "torchtitan/components/optimizer/optimizer.py",
+                (388, 391),
+                "`default_adamw` has one rate for all parameters. Its `param_groups` would take "
+                "others",
+                *ONE_RATE,
+            ),
+            Line(
+                "torchtitan/models/llama3/__init__.py",
+                (46, 64),
+                f"matrices' {ONE_SPREAD[0]}",
+                *ONE_SPREAD[1:],
+            ),
+            Line("torchtitan/models/llama3/__init__.py", (55, 57), *READOUT),
         ),
         ("spmd_types==0.2.3", "tyro", "einops"),
     ),
@@ -366,13 +265,109 @@ RECIPES = {
         "",
         "a configuration a size; the rate is the user's; it claims no transfer",
         hugging_face("GPT2"),
-        (TRAINER, Line(GPT2, (89,), *ONE_SPREAD)),
+        (
+            TRAINER,
+            Line(GPT2, (89,), f"by default matrices' {ONE_SPREAD[0]}", *ONE_SPREAD[1:]),
+            Line(
+                TIED,
+                (695,),
+                "the readout is the embedding, as GPT-2 has it, and its logits have no factor of "
+                "the width",
+                "at four times the width, logits are twice as large at the start, and a step moves "
+                "them four times as much",
+                "logits times base width / width",
+            ),
+        ),
     ),
     "transformers, Llama": Recipe(
         "huggingface/transformers",
         "",
         "a configuration a size; the rate is the user's; it claims no transfer",
         hugging_face("Llama"),
-        (TRAINER, Line(LLAMA, (72,), *ONE_SPREAD)),
+        (
+            TRAINER,
+            Line(LLAMA, (72,), f"by default matrices' {ONE_SPREAD[0]}", *ONE_SPREAD[1:]),
+            Line(
+                UNTIED,
+                (2313,),
+                "the readout starts with the spread of all other matrices",
+                "at four times the width, logits are twice as large at the start, and the layers' "
+                "updates do four times as much to the loss, even with the rates above",
+                READOUT[2],
+            ),
+        ),
     ),
 }
+
+MEGATRON = "https://github.com/NVIDIA/Megatron-LM/pull/3715"
+NEOX = "https://github.com/EleutherAI/gpt-neox"
+SLIPS = (
+    Slip(
+        "Megatron-LM, muP beside Muon",
+        f"[NVIDIA/Megatron-LM#3715]({MEGATRON}) mended both, and is merged.",
+        (
+            Line(
+                "",
+                (),
+                "With muP on, Adam's factor was put on Muon's matrices too",
+                "at four times the width, an update of these matrices does a quarter as much",
+                "the factor for Adam's tensors alone",
+            ),
+            Line(
+                "",
+                (),
+                "Muon's default step was by sqrt(max(in, out))",
+                "at four times the width, an update does twice as much",
+                "a step by sqrt(out / in), which is the default since, where muP is on",
+            ),
+        ),
+    ),
+    Slip(
+        "mup, MuAdam with a weight decay",
+        '[microsoft/mup#73](https://github.com/microsoft/mup/pull/73) proposes a warning. "Doing a '
+        'coord check will not indicate" it, says the thread, of the picture that mup draws.',
+        (
+            Line(
+                "mup/optim.py",
+                (79,),
+                "with a weight decay, `MuAdam` is Adam, which adds the decay to gradients. They "
+                "fall with the width, and what is added does not",
+                "the wider the model, the more of a step is decay",
+                "`MuAdamW`, which the package has",
+            ),
+        ),
+        "microsoft/mup",
+        MUP,
+    ),
+    Slip(
+        "mup, tied embedding",
+        "[microsoft/mup#55](https://github.com/microsoft/mup/issues/55) asks about it. The "
+        "package's Transformer ties its embedding by an option, `--tied`, that is off by default.",
+        (
+            Line(
+                "mup/layer.py",
+                (51,),
+                "a tied embedding is rescaled as a readout is",
+                "at four times the width, the embedding starts twice as large",
+                "leave a shared weight as it is",
+            ),
+        ),
+        "microsoft/mup",
+        MUP,
+    ),
+    Slip(
+        "gpt-neox, a flag set late",
+        f"[EleutherAI/gpt-neox#956]({NEOX}/issues/956) saw a plot that is not flat, and "
+        f"[#1061]({NEOX}/pull/1061) says why.",
+        (
+            Line(
+                "",
+                (),
+                "The model was built with muP off and the flag set after, so that rates alone were "
+                "scaled",
+                "with muP's rates, but not its factors, a step does more the wider the model",
+                "the flag before the model is built",
+            ),
+        ),
+    ),
+)

@@ -22,11 +22,13 @@ from benchmarks._checkouts import (
     package,
     parts,
     text,
+    without,
 )
 
 
 def nanochat(checkout: Path) -> Made:
-    gpt = package(checkout, "nanochat.gpt")
+    gpt, optim = (package(checkout, f"nanochat.{name}") for name in ("gpt", "optim"))
+    step = without(optim, "muon_step_fused", 161)
 
     def make(width: int) -> nn.Module:
         heads = width // HEAD_DIM
@@ -51,6 +53,9 @@ def nanochat(checkout: Path) -> Made:
             group["lr"] *= wider**0.5
         for each in model.value_embeds.values():
             each.weight.data *= wider**0.5
+        code = type(optimizer)._compute_muon.__code__  # type: ignore[attr-defined]
+        method = types.FunctionType(code, vars(optim) | {"muon_step_fused": step})
+        optimizer._compute_muon = types.MethodType(method, optimizer)  # type: ignore[attr-defined]
 
     def optimizer(model: Any) -> torch.optim.Optimizer:
         return model.setup_optimizer()

@@ -1,15 +1,17 @@
 """What the coordinate check says of recipes that people run: as published, mended by the lines that
-were found wrong, and the same module under muP and under SP; writes the table of their page.
+were found wrong, and the same module under muP and under SP; writes the table of their page,
+docs/recipes.md, and what was found of each, docs/found.md.
 
 Give a checkout of each repository at its commit (`--list` shows them). None of their code is here.
 
-    uv run python -m benchmarks.recipes nanochat=PATH ... [--write docs/recipes.md]
+    uv run python -m benchmarks.recipes nanochat=PATH ... [--write docs]
 """
 
 import argparse
 import contextlib
 import importlib.metadata
 import io
+import re
 import subprocess
 import time
 import warnings
@@ -22,8 +24,8 @@ import torch
 from torch import nn
 
 import widthwise
-from benchmarks._checkouts import ADAMW_RATE, BASE, Line, Made, Recipe
-from benchmarks._public import RECIPES
+from benchmarks._checkouts import ADAMW_RATE, BASE, Line, Made, Recipe, Slip
+from benchmarks._public import RECIPES, SLIPS
 from benchmarks.calibration import BEGIN, END
 from widthwise.checks.coordinates import CoordinateCheck
 from widthwise.checks.slopes import LayerSlope
@@ -135,42 +137,74 @@ def verdict(found: CoordinateCheck | None) -> str:
 
 def row(found: Found) -> list[str]:
     """A recipe's line of the table."""
-    cells = [verdict(each) for each in (found.published, found.mended, found.mup, found.sp)]
-    where = f"{RECIPES[found.name].repository} {short(found.commit)}"
-    name = f"**{found.name}**<br>[{where}]({_tree(found, 'tree')})"
-    return [name, RECIPES[found.name].meant, *cells, f"{found.seconds:.0f}"]
+    published, *others = map(verdict, (found.published, found.mended, found.mup, found.sp))
+    if section(found):
+        published = f"[{published}](found.md#{anchor(found.name)})"
+    name = f"**{found.name}**<br>{_where(found)}"
+    return [name, RECIPES[found.name].meant, published, *others, f"{found.seconds:.0f}"]
 
 
-def short(commit: str) -> str:
-    """As git writes it; a tag as it is."""
-    return commit if commit.startswith("v") else commit[:7]
+def anchor(name: str) -> str:
+    """Of a heading, as GitHub and MyST make it."""
+    return re.sub(r"[^\w -]", "", name.lower()).replace(" ", "-")
+
+
+def _where(found: Found) -> str:
+    commit = found.commit if found.commit.startswith("v") else found.commit[:7]
+    return f"[{RECIPES[found.name].repository} {commit}]({_tree(found, 'tree')})"
 
 
 def _tree(found: Found, kind: str) -> str:
-    return f"https://github.com/{RECIPES[found.name].repository}/{kind}/{found.commit}"
+    return _tree_of(RECIPES[found.name].repository, found.commit, kind)
 
 
-def notes(found: Found) -> list[str]:
-    """What is furthest from its law as published, and the lines that were found, with the mend."""
-    beyond = wrong(found.published)
-    said = [
-        f"{s.layer or 'the model'} ({s.quantity}) {s.slope:.2f} [{s.low:.2f}, {s.high:.2f}]"
-        for s in beyond[:SHOWN]
-    ]
-    said += [f"and {len(beyond) - SHOWN} more"] * (len(beyond) > SHOWN)
-    lines = [line for line in RECIPES[found.name].lines if beyond or not line.seen]
+def _tree_of(repository: str, commit: str, kind: str) -> str:
+    return f"https://github.com/{repository}/{kind}/{commit}"
+
+
+def section(found: Found) -> list[str]:
+    """Lines of what was found of a recipe: what is furthest from its law as published, the lines
+    that do it, what a user sees of each, and the mend. Empty where nothing was."""
+    beyond, recipe = wrong(found.published), RECIPES[found.name]
+    lines = [line for line in recipe.lines if beyond or not line.trained]
     if not lines:
         return []
+    said = [f"{_where(found)}. Meant for: {recipe.meant}.", ""]
+    said += [f"As published: {verdict(found.published)}{_some(beyond)}."]
+    if found.mended:
+        open_ = [s for s in found.mended.slopes if s.verdict == "unclear"]
+        said[-1] += f" Mended by these lines: {verdict(found.mended)}{_some(open_)}."
     return [
-        f"- **{found.name}**" + f": {'; '.join(said)}." * bool(said),
-        *(f"  - {_written(found, line)}" for line in lines),
+        f"## {found.name}",
+        "",
+        *said,
+        "",
+        *(_written(_tree(found, "blob"), line) for line in lines),
     ]
 
 
-def _written(found: Found, line: Line) -> str:
-    first, *more = (f"[{n}]({_tree(found, 'blob')}/{line.path}#L{n})" for n in line.numbers)
-    lines = f"`{line.path}`, line{'s' * bool(more)} {' and '.join([first, *more])}"
-    return f"{lines}: {line.does}." + f" *Mend*: {line.mend}." * bool(line.mend)
+def _some(slopes: Sequence[LayerSlope]) -> str:
+    """The first of them, after a colon."""
+    said = [
+        f"{s.layer or 'the model'} ({s.quantity}) {s.slope:.2f} [{s.low:.2f}, {s.high:.2f}]"
+        for s in slopes[:SHOWN]
+    ]
+    said += [f"and {len(slopes) - SHOWN} more"] * (len(slopes) > SHOWN)
+    return f": {'; '.join(said)}" * bool(said)
+
+
+def told(slip: Slip) -> list[str]:
+    """The section of a slip that has a thread of its own."""
+    tree = _tree_of(slip.repository, slip.commit, "blob")
+    lines = (_written(tree, line) for line in slip.lines)
+    return [f"## {slip.name}", "", slip.told, "", *lines]
+
+
+def _written(tree: str, line: Line) -> str:
+    places = [f"[{n}]({tree}/{line.path}#L{n})" for n in line.numbers]
+    lines = f"`{line.path}`, line{'s' * (len(places) > 1)} {' and '.join(places)}: " * bool(places)
+    mend = f"\n  - *Mend*: {line.mend}." * bool(line.mend)
+    return f"- {lines}{line.does}.\n  - *What a user sees*: {line.seen}.{mend}"
 
 
 def table(found: Sequence[Found]) -> str:
@@ -179,12 +213,16 @@ def table(found: Sequence[Found]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
-def written(page: str, found: Sequence[Found]) -> str:
-    """The page with the table and the notes between its marks."""
+def sections(found: Sequence[Found]) -> str:
+    """A section a recipe of which something was found, and one a slip."""
+    each = [*filter(None, map(section, found)), *map(told, SLIPS)]
+    return "\n\n".join(map("\n".join, each))
+
+
+def written(page: str, text: str) -> str:
+    """The page with the text between its marks."""
     before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    below = "\n".join(line for each in found for line in notes(each))
-    return f"{before}{BEGIN}{table(found)}\n\n{below}\n{END}{after}"
+    return f"{before}{BEGIN}{text}\n{END}{rest.partition(END)[2]}"
 
 
 def main(words: list[str] | None = None) -> None:
@@ -195,7 +233,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", default=[*RECIPES], choices=[*RECIPES])
     parser.add_argument("--widths", nargs="+", type=int, default=[BASE * k for k in WIDER])
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="docs/recipes.md")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="docs")
     asked = parser.parse_args(words)
     if asked.list:
         for name, recipe in RECIPES.items():
@@ -220,7 +258,9 @@ def main(words: list[str] | None = None) -> None:
         print(f"{name}: {', '.join(row(found[-1])[2:])} s", flush=True)
     print(table(found))
     if asked.write:
-        asked.write.write_text(written(asked.write.read_text(), found))
+        for name, text in (("recipes.md", table(found)), ("found.md", sections(found))):
+            page = asked.write / name
+            page.write_text(written(page.read_text(), text))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The page of recipes that people run: its command, and what it says of what is found."""
+"""The pages of recipes that people run and of what was found in them: their command, and what they
+say."""
 
 import re
 import subprocess
@@ -12,11 +13,11 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import _checkouts, _public, _speed_runs, recipes
+from benchmarks import _checkouts, _public, _speed_runs, _standard, recipes
 from repro.lineage.checkout import ROOT
 from widthwise.errors import UserError
 
-PAGE = ROOT / "docs" / "recipes.md"
+PAGE, FOUND = (ROOT / "docs" / name for name in ("recipes.md", "found.md"))
 
 
 def slope(layer, value, quantity="effect", law=(0.0, 0.0), word="grows"):
@@ -54,22 +55,55 @@ def test_what_fades_in_decay_alone_is_not_called_wrong():
     assert said == "right but for decay, 1 of 2 slopes"
 
 
-def test_a_wrong_recipe_s_lines_stand_below_the_table_with_the_mend():
+def test_what_stands_between_the_marks_of_a_page_is_written_anew():
     page = f"before\n{recipes.BEGIN}old{recipes.END}after"
-    text = recipes.written(page, [of("nanochat", found(slope("readout", 0.5)))])
-    assert text.startswith("before\n") and text.endswith("after") and "old" not in text
-    assert "readout (effect) 0.50 [0.40, 0.60]" in text
+    assert recipes.written(page, "new") == f"before\n{recipes.BEGIN}new\n{recipes.END}after"
+
+
+def test_a_wrong_recipe_has_a_section_of_its_lines_to_which_its_row_leads():
+    wrong = of("nanochat", found(slope("readout", 0.5)))
+    text = recipes.sections([wrong])
+    assert "As published: wrong, 1 of 1 slopes: readout (effect) 0.50 [0.40, 0.60]." in text
     place = f"https://github.com/karpathy/nanochat/blob/{'0' * 40}/nanochat/gpt.py#L439"
-    assert (
-        f"line [439]({place}): the readout's rate falls as width^-1/2. *Mend*: as 1/width" in text
-    )
+    assert f"line [439]({place}): the readout's rate falls as width^-1/2.\n  - *What a" in text
+    assert "\n  - *Mend*: as 1/width" in text and text.startswith("## nanochat\n")
+    assert recipes.row(wrong)[2] == "[wrong, 1 of 1 slopes](found.md#nanochat)"
 
 
-def test_a_right_recipe_has_those_lines_alone_that_a_check_does_not_see():
+def test_a_right_recipe_has_those_lines_alone_that_training_does_not_show():
     right = found(slope("readout", 0.0, word="right"))
-    assert recipes.notes(of("nanochat", right)) == []
-    _, *lines = recipes.notes(of("nanoGPT-mup", right))
+    assert recipes.section(of("nanochat", right)) == []
+    assert recipes.row(of("nanochat", right))[2] == "right, 1 slopes"
+    lines = [each for each in recipes.section(of("nanoGPT-mup", right)) if each.startswith("- ")]
     assert len(lines) == 1 and "Training does not see it" in lines[0]
+
+
+def test_what_a_mend_leaves_open_is_named():
+    unclear = found(slope("a", 0.2, word="unclear"), slope("b", 0.0, word="right"))
+    unclear.verdict = "unclear"
+    mended = replace(of("nanochat", found(slope("readout", 0.5))), mended=unclear)
+    text = recipes.sections([mended])
+    assert "Mended by these lines: unclear, 2 slopes: a (effect) 0.20 [0.10, 0.30]." in text
+
+
+def test_a_slip_of_a_thread_has_its_line_where_that_was_read():
+    threads, mup, _, neox = (recipes.told(slip) for slip in _public.SLIPS)
+    assert "/microsoft/mup/blob/19814971934" in mup[-1] and "optim.py#L79): with" in mup[-1]
+    assert neox[-1].startswith("- The model was built with muP off") and "pull/3715" in threads[2]
+
+
+def test_tensors_that_read_the_width_get_a_lower_rate_and_the_same_decay_a_step():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.5)
+    reading = _standard.matrices(model, "1.")
+    assert reading == [model[1].weight]
+    _standard.slowed(optimizer, reading, wider=4)
+    rates = {id(p): g["lr"] for g in optimizer.param_groups for p in g["params"]}
+    assert rates == {id(p): 0.025 if p is model[1].weight else 0.1 for p in model.parameters()}
+    assert all(g["lr"] * g["weight_decay"] == 0.05 for g in optimizer.param_groups)
+    before = model[1].weight.clone()
+    _standard.scaled(reading, 0.5)
+    assert torch.equal(model[1].weight, before / 2)
 
 
 def test_a_checkout_at_another_commit_is_refused_in_a_line(tmp_path):
@@ -105,6 +139,13 @@ def test_parts_of_a_script_are_carried_out_and_nothing_else(tmp_path):
     assert known["y"] == 2
 
 
+def test_a_function_of_a_module_is_made_again_without_a_line(tmp_path):
+    (tmp_path / "a.py").write_text("K = 3\n\ndef f(x):\n    x += K\n    x *= 2\n    return x\n")
+    theirs = _checkouts.module(tmp_path / "a.py", "without_a_line")
+    assert theirs.f(1) == 8 and _checkouts.without(theirs, "f", 5)(1) == 4
+    assert _checkouts.without(theirs, "f", 4)(1) == 2 and theirs.f(1) == 8
+
+
 def test_two_optimizers_step_together():
     first, second = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
     both = _speed_runs.Both(torch.optim.SGD(m.parameters(), lr=1.0) for m in (first, second))
@@ -124,9 +165,10 @@ def rows() -> dict[str, list[str]]:
 
 
 def below(name: str) -> str:
-    """What stands of a recipe below the table."""
-    found = re.search(rf"^- \*\*{re.escape(name)}\*\*.*(\n  - .*)+", PAGE.read_text(), re.M)
-    return found.group() if found else ""
+    """What the page of what was found says of a recipe."""
+    text = FOUND.read_text().partition(recipes.BEGIN)[2].partition(recipes.END)[0]
+    found = re.search(rf"^## {re.escape(name)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    return found[1] if found else ""
 
 
 def test_the_page_has_every_recipe_at_its_commit_and_what_each_is_meant_for():
@@ -142,29 +184,40 @@ def test_the_page_has_every_recipe_at_its_commit_and_what_each_is_meant_for():
         )
 
 
-def test_every_wrong_row_of_the_page_names_its_line_and_the_mend():
+def test_every_wrong_row_leads_to_its_lines_what_a_user_sees_and_the_mend():
     published = {name: cells[2] for name, cells in rows().items()}
-    beyond = [n for n, cell in published.items() if cell.startswith(("wrong", "right but for"))]
+    beyond = [n for n, cell in published.items() if cell.startswith(("[wrong", "[right but for"))]
     assert len(beyond) > 3
     for name in beyond:
-        lines = [line for line in _public.RECIPES[name].lines if line.seen and line.mend]
+        assert published[name].endswith(f"](found.md#{recipes.anchor(name)})")
+        lines = [line for line in _public.RECIPES[name].lines if line.trained and line.mend]
         assert lines, name
         for line in lines:
             assert all(f"{line.path}#L{number}" in below(name) for number in line.numbers)
-            assert f"{line.does}. *Mend*: {line.mend}." in below(name)
-    right = [n for n, cell in published.items() if re.match(r"right, \d", cell)]
+            told = f"{line.does}.\n  - *What a user sees*: {line.seen}.\n  - *Mend*: {line.mend}."
+            assert told in below(name)
+    right = [n for n, cell in published.items() if cell.startswith(("right,", "[right,"))]
     assert right and not any("(effect)" in below(name) for name in right)
 
 
-def test_the_mend_is_right_or_said_to_be_unclear_and_mup_is_right():
-    for name, (_, _, _, mended, mup, sp, _) in rows().items():
-        assert mended.split(",")[0] in ("-", "right") or "unclear" in below(name), name
+def test_every_section_has_a_row_that_leads_to_it_or_a_thread():
+    text = FOUND.read_text().partition(recipes.BEGIN)[2].partition(recipes.END)[0]
+    sections = [recipes.anchor(name) for name in re.findall(r"^## (.*)$", text, re.M)]
+    slips = [recipes.anchor(slip.name) for slip in _public.SLIPS]
+    assert sections == re.findall(r"\]\(found\.md#([\w-]+)\) \|", PAGE.read_text()) + slips
+
+
+def test_all_that_is_wrong_has_a_mend_which_is_right_and_muP_is_right():
+    for name, (_, _, published, mended, mup, sp, _) in rows().items():
+        assert (mended == "-") == published.lstrip("[").startswith(("right,", "unclear")), name
+        assert mended.startswith(("-", "right,")), name
         assert mup.startswith("right") and sp.startswith("wrong"), name
 
 
 def test_lines_of_transformers_are_those_of_the_installed_one():
     words = {_public.TRAINER.path: "optimizer_grouped_parameters ="}
     words |= dict.fromkeys((_public.GPT2, _public.LLAMA), "initializer_range")
+    words |= {_public.TIED: "logits = self.lm_head(", _public.UNTIED: "std=std)"}
     root = Path(find_spec("transformers").origin).parent
     read = set()
     for recipe in _public.RECIPES.values():
@@ -179,5 +232,6 @@ def test_lines_of_transformers_are_those_of_the_installed_one():
 @pytest.mark.parametrize("name", [n for n, r in _public.RECIPES.items() if not r.commit])
 def test_what_needs_no_checkout_comes_out_as_on_the_page(name):
     widths = [_public.BASE * wider for wider in recipes.WIDER]
-    again = recipes.row(recipes.check(name, Path(), widths, recipes.SEEDS))
-    assert again[2:-1] == rows()[name][2:-1]
+    *again, sp, _ = recipes.row(recipes.check(name, Path(), widths, recipes.SEEDS))
+    *page, page_sp, _ = rows()[name]
+    assert again[2:] == page[2:] and sp.split(",")[0] == page_sp.split(",")[0]
