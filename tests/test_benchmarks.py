@@ -40,6 +40,9 @@ CALLS = {
     "library": ["library", "--shrink", "4"],
     "calibration": ["calibration", "--only", "MLP by hand, SGD"],
     "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
+    "hyperball": [
+        *("hyperball", "--only", "ADAM_AS_PUBLISHED", "--widths", "8", "16", "--seeds", "2")
+    ],
     "rates": ["rates", "--cases", "gpt2, untied", "phi3"],
     "recipes": [
         "recipes",

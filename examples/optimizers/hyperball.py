@@ -4,15 +4,14 @@ Wen et al., arXiv 2606.16899: W <- R Norm(W - lr R Norm(u)), where R is the Frob
 began with, Norm(x) = x / |x|, and u is the update of a base optimizer. Matrices between two widths
 are updated so, all else by AdamW. Weight decay does nothing to such a matrix.
 
-Prediction for Muon (MuonH, UPDATE), written before any run: all singular values of u are near 1, so
-that of R Norm(u) is about the weight's own spectral norm at every width, where inputs and outputs
-grow alike. That is what muP asks of a step (Yang, Simon & Bernstein, arXiv 2310.17813), so the rate
-stays with the width, as Wen et al. and Ren et al. (arXiv 2603.28743) say of it.
-
-Prediction for Adam (AdamH, ADAM): where a batch is small beside the width n, u has few directions
-whatever n is, so nearly all of R Norm(u) is in them, and its spectral norm is about R, which grows
-as n^1/2 beside the weight's. The rate falls as n^-1/2 there; Wen et al. find that it stays, where a
-batch has far more tokens than n. ADAM_AS_PUBLISHED is that.
+What should its rate follow? muP wants steps whose spectral norm is as large beside the weight's at
+every width n (Yang, Simon & Bernstein, arXiv 2310.17813). Where all singular values of u are alike,
+as Muon makes them, that of R Norm(u) is the weight's own at every n, where inputs and outputs grow
+alike, so the rate stays: as Wen et al. and Ren et al. (arXiv 2603.28743) find it. That was
+predicted of MuonH before any run, and the coordinate check said no: where a batch is small beside
+n, u has as few directions at every n, Muon's too, and R, which grows as n^1/2 beside the weight's
+spectral norm, is all in them. There the rate falls as n^-1/2. MUON and ADAM fall so; those
+AS_PUBLISHED stay, for batches of many more tokens than n.
 
     widthwise check examples/mlp.py:make --optimizer examples/optimizers/hyperball.py --lr 0.02
 """
@@ -69,7 +68,9 @@ class Hyperball(MuonAdamW):
 
 
 CLASS = Hyperball
-MUON = {**(muon.UPDATE.matrices or {}), "hyperball": True}
-UPDATE = replace(muon.UPDATE, name="MuonH", matrices=MUON, path=CLASS)
-ADAM = replace(UPDATE, name="AdamH", matrices={"hyperball": True}, matrix_lr=-1 / 2)
-ADAM_AS_PUBLISHED = replace(ADAM, name="AdamH, as published", matrix_lr=0.0)
+SETTINGS = {**(muon.UPDATE.matrices or {}), "hyperball": True}
+MUON_AS_PUBLISHED = replace(muon.UPDATE, name="MuonH", matrices=SETTINGS, path=CLASS)
+ADAM_AS_PUBLISHED = replace(MUON_AS_PUBLISHED, name="AdamH", matrices={"hyperball": True})
+MUON = replace(MUON_AS_PUBLISHED, name="MuonH, n^-1/2", matrix_lr=-1 / 2)
+ADAM = replace(ADAM_AS_PUBLISHED, name="AdamH, n^-1/2", matrix_lr=-1 / 2)
+UPDATE = MUON_AS_PUBLISHED

@@ -1,4 +1,4 @@
-"""The optimizer file of examples/optimizers: Hyperball over Muon and Adam, held against formulas."""
+"""The optimizer file of examples/optimizers: Hyperball over Muon and Adam, held to its formula."""
 
 import copy
 import math
@@ -170,7 +170,8 @@ def test_five_lines_of_a_user_s_train_with_it_and_the_plan_knows_its_steps():
 
 
 @pytest.mark.parametrize(
-    ("update", "power"), [("UPDATE", 0), ("ADAM_AS_PUBLISHED", 0), ("ADAM", -0.5)]
+    ("update", "power"),
+    [("MUON_AS_PUBLISHED", 0), ("ADAM_AS_PUBLISHED", 0), ("MUON", -1 / 2), ("ADAM", -1 / 2)],
 )
 def test_the_rate_of_a_hidden_matrix_follows_the_width_as_the_file_says(update, power):
     plan = ww.plan(net(32), ww.roles(net, 8, X), ww.recipe("muP", FILE[update]))
