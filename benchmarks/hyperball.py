@@ -4,9 +4,9 @@
 
 Fixed before the run. Model: examples/llama.py with one of its two blocks, of width 32 and 256, a
 factor 8. Data: of 16 tokens, the next is one of two that a fixed random table has for the last two,
-so that hidden layers have to learn. Runs: 90 steps of 8 sequences of 32 tokens, which is one token
-a unit at the larger width; six rates, octaves apart, of hidden matrices where they have an
-update of their own, all else by AdamW at its best rate; four seeds, the wide ones the same for all.
+so that hidden layers have to learn. Runs: 60 steps of 8 sequences of 32 tokens, which is one token
+a unit at the larger width; five rates, octaves apart, of hidden matrices where they have an
+update of their own, all else by AdamW at its best rate; three seeds, the wide ones the same for all.
 Grids are around the best rate of one run of each at width 32 of another seed, looked at before.
 
 Predictions, of the optimizer file's docstring. How the spectral norm of a step, over the weight's
@@ -38,15 +38,15 @@ from widthwise.files import names_in
 from widthwise.statistics import slope, t_interval
 
 ROOT = Path(__file__).resolve().parent.parent
-TOKENS, LENGTH, ROWS, STEPS, SEEDS, WIDTHS = 16, 32, 8, 90, 4, (32, 256)
+TOKENS, LENGTH, ROWS, STEPS, SEEDS, WIDTHS = 16, 32, 8, 60, 3, (32, 256)
 FILE = names_in(str(ROOT / "examples" / "optimizers" / "hyperball.py"))
 LLAMA = names_in(str(ROOT / "examples" / "llama.py"))["make"]
 PUBLISHED, FALLING = ("MUON_AS_PUBLISHED", "ADAM_AS_PUBLISHED"), ("MUON", "ADAM")
 # Optimizer -> the octaves that are tried.
 GRIDS: Mapping[str, range] = {
-    "adamw": range(-8, -2),
-    "muon": range(-6, 0),
-    **dict.fromkeys((*PUBLISHED, *FALLING), range(-5, 1)),
+    "adamw": range(-7, -2),
+    "muon": range(-6, -1),
+    **dict.fromkeys((*PUBLISHED, *FALLING), range(-4, 1)),
 }
 REST = 2.0**-5  # AdamW's best rate at width 32, of what is not hidden beside Muon and Hyperball
 AHEAD = 10  # steps before those whose spectral norms are looked at, which are as many
