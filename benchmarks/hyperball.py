@@ -5,9 +5,10 @@
 Fixed before the run. Model: examples/llama.py with one of its two blocks, of width 32 and 256, a
 factor 8. Data: of 16 tokens, the next is one of two that a fixed random table has for the last two,
 so that hidden layers have to learn. Runs: 60 steps of 8 sequences of 32 tokens, which is one token
-a unit at the larger width; five rates, octaves apart, of hidden matrices where they have an
-update of their own, all else by AdamW at its best rate; three seeds, the wide ones the same for all.
-Grids are around the best rate of one run of each at width 32 of another seed, looked at before.
+a unit at the larger width. Rates: five, octaves apart, of hidden matrices where they have an update
+of their own, beside AdamW at its best rate for all else. Three seeds, the wide ones the same for
+all. Grids are around the best rate of one run of each at width 32 of another seed, looked at
+before.
 
 Predictions, of the optimizer file's docstring. How the spectral norm of a step, over the weight's
 and the rate, grows with the width is measured on the way, as n^s; s is 1/2 where an update has as

@@ -177,3 +177,23 @@ def test_the_rate_of_a_hidden_matrix_follows_the_width_as_the_file_says(update, 
     plan = ww.plan(net(32), ww.roles(net, 8, X), ww.recipe("muP", FILE[update]))
     rates = [group["lr"] for group in plan.groups(1.0) if "hyperball" in group]
     assert rates == [pytest.approx(math.pow(4, power))]
+
+
+@pytest.mark.slow  # some seconds of a coordinate check
+def test_steps_of_a_small_batch_grow_as_the_root_of_the_width_unless_rates_fall_so():
+    """As published, the effect of the matrix between two widths grows as R beside its spectral
+    norm, for Muon as for Adam."""
+    mlp = names_in(str(ROOT / "examples" / "mlp.py"))
+    for name, verdict, law in (
+        ("MUON_AS_PUBLISHED", "wrong", 1 / 2),
+        ("ADAM_AS_PUBLISHED", "wrong", 1 / 2),
+        ("MUON", "right", 0),
+        ("ADAM", "right", 0),
+    ):
+        recipe = ww.recipe("muP", FILE[name])
+        check = ww.coordinate_check(
+            mlp["make"], recipe, mlp["batches"], (64, 128, 256, 512), lr=0.005, seeds=4
+        )
+        (effect,) = (s for s in check.slopes if (s.layer, s.quantity) == ("2.weight", "effect"))
+        assert check.verdict == verdict, name
+        assert effect.slope == pytest.approx(law, abs=0.1)
