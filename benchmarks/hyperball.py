@@ -21,6 +21,10 @@ few directions at every width, and 0 where its singular values are alike. Then
    below the other's.
 muP with Muon and with AdamW have no regret; what is asked of them is whether a tuned Hyperball is
 better, the penalty.
+
+What came out: 1 and 3 are refuted, 2 is for AdamH and is not told for MuonH. s is small at both
+batches, and best rates fall by more than n^-s, AdamH's beyond its grid: a step's spectral norm does
+not say how the best rate follows the width here.
 """
 
 import argparse
@@ -119,7 +123,9 @@ def growth(name: str, rows: int, seeds: int, widths: Sequence[int]) -> tuple[flo
 
 
 def shown(interval: tuple[float, float, float]) -> str:
-    """In a cell."""
+    """In a cell; a best rate at the grid's edge has no interval."""
+    if np.isnan(interval[0]):
+        return "at the edge"
     return "{:.2f} [{:.2f}, {:.2f}]".format(*interval)
 
 

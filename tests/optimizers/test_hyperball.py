@@ -197,3 +197,13 @@ def test_steps_of_a_small_batch_grow_as_the_root_of_the_width_unless_rates_fall_
         (effect,) = (s for s in check.slopes if (s.layer, s.quantity) == ("2.weight", "effect"))
         assert check.verdict == verdict, name
         assert effect.slope == pytest.approx(law, abs=0.1)
+
+
+def test_the_page_has_a_row_for_each_optimizer_that_was_compared():
+    """After a change: python -m benchmarks.hyperball --write docs/transfer.md"""
+    from benchmarks import hyperball
+
+    page = (ROOT / "docs" / "transfer.md").read_text().partition("<!-- table -->\n")[2]
+    rows = [line.split(" | ") for line in page.partition("<!-- end -->")[0].splitlines()[2:]]
+    names = [hyperball.recipe(name).optimizer.name for name in hyperball.GRIDS]
+    assert [row[0].removeprefix("| ") for row in rows] == names
