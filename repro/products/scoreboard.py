@@ -63,8 +63,8 @@ def counts_on_record(suite: Suite) -> list[str]:
     runs first and apart; lines of Markdown."""
     every = every_claim()
     tried, stand = status.tried_again(every)
-    again = f"Of {tried} told claims that a stronger record tried again, {stand} stand."
     rows = status.statuses(every)
+    again = f"A stronger record tried {tried} decided claims again; {stand} kept their word."
     return [*markdown(counts_by_paper(rows, preregistered_table.counted())), "", again]
 
 

@@ -30,14 +30,17 @@ LAWS, SLOPES = "studies/laws.csv", "studies/slopes.csv"
 ABSTRACT = "abstract only"
 AGREES, EXCLUDED, OTHER = "agrees", "excluded", "another thing"
 DIFFERS = f"differs, {ABSTRACT}"  # what was read in an abstract alone is never called excluded
+CLOSE = "near, not equal"
 UNTOLD = "cannot be told"
-WORDS = (EXCLUDED, DIFFERS, AGREES, UNTOLD)  # a negative result stands first
+WORDS = (EXCLUDED, DIFFERS, CLOSE, AGREES, UNTOLD)  # a negative result stands first
 TEXT = re.compile(r"arXiv \d{4}\.\d{5}v\d+|[\w.-]+/[\w.-]+ [0-9a-f]{7,40}")
 NUMBER = re.compile(r"-?\d+(/[1-9]\d*|\.\d+)?")
 QUANTITY = re.compile(r"\w.* against \w.*")
 A_SLOPE = re.compile(r"slope of log|exponent (in|of) ")  # how a claim's quantity begins
 LR, LOSS = "lr", "train_loss"  # columns of the tables that slopes are read from
-HALF_WAY = 0.25
+# Usual powers are 1/2 apart. Half way to the next one a slope is still nearest to its law; an
+# interval that spans three of them tells none from another.
+HALF_WAY, SPANS_THREE = 0.25, 1.0
 NO_PROBLEM = ("scale: ", "data: ", "noise: the interval reaches over the bound")
 
 
@@ -139,8 +142,11 @@ class Measured:
     problem: str = ""
 
     @property
-    def told(self) -> bool:
-        return not self.problem and None not in (self.value, self.low, self.high)
+    def doubt(self) -> str:
+        """Why nothing can be told from it; "" where it can."""
+        if self.problem or self.low is None or self.high is None:
+            return self.problem or "no interval"
+        return "its interval spans 1 or more" if self.high - self.low >= SPANS_THREE else ""
 
     def holds(self, number: float) -> bool:
         """Whether its interval contains a number."""
@@ -185,21 +191,19 @@ def missing(law: Law, slope: Slope) -> list[str]:
 
 
 def says(law: Law, found: Measured) -> str:
-    """What a slope on record says of a law: AGREES where its interval contains the exponent."""
+    """What a slope on record says of a law: AGREES where its interval contains the exponent, CLOSE
+    where it does not and all of it is nearer than half way to the next usual power, as the suite's
+    own claims are judged."""
     if missing(law, found.slope):
         return OTHER
-    if not found.told:
+    if found.doubt:
         return UNTOLD
     if found.holds(law.number):
         return AGREES
-    return DIFFERS if law.place == ABSTRACT else EXCLUDED
-
-
-def is_near(law: Law, found: Measured) -> bool:
-    """Whether a slope that does not agree is all nearer to the law than half way to the next of the
-    usual powers, which are 1/2 apart: so the suite's own claims are judged."""
     ends = [abs(end - law.number) for end in (found.low, found.high) if end is not None]
-    return says(law, found) in (EXCLUDED, DIFFERS) and max(ends) < HALF_WAY
+    if max(ends) < HALF_WAY:
+        return CLOSE
+    return DIFFERS if law.place == ABSTRACT else EXCLUDED
 
 
 def claims() -> list[JudgedClaim]:
@@ -285,18 +289,16 @@ def lines() -> list[str]:
     stated, known, recorded = laws(), slopes(), claims()
     found, others = on_record(known, recorded), unnamed(known, recorded)
     pairs = [(law, each) for law in stated for each in found if not missing(law, each.slope)]
-    pairs.sort(key=lambda pair: (WORDS.index(says(*pair)), is_near(*pair)))
+    pairs.sort(key=lambda pair: WORDS.index(says(*pair)))
     same = {each.slope for _, each in pairs}
     alone = [each.slope.slope for each in found if each.slope not in same] + others
     names = ", ".join(f"`{name}`" for name in dict.fromkeys(alone))
     said = Counter(says(*pair) for pair in pairs)
-    near = sum(is_near(*pair) for pair in pairs)
     number = len(found) + len(others)
     words = "; ".join(f"{word} {said[word]}" for word in WORDS)
     return [
         f"{len(stated)} laws of {len({law.text for law in stated})} texts, {number} slopes on "
-        f"record. Of {len(pairs)} pairs that are the same thing: {words}. Of those that do not "
-        f"agree, within {Fraction(HALF_WAY)}: {near}.",
+        f"record. Of {len(pairs)} pairs that are the same thing: {words}.",
         "",
         *markdown([HEAD, *(_line(*pair, stated) for pair in pairs)]),
         *["", "Every law, and how many slopes on record say what of it:", ""],
@@ -317,9 +319,7 @@ def _line(law: Law, found: Measured, stated: Sequence[Law]) -> list[str]:
         also = {each.number: each.exponent for each in rivals if each.number != law.number}
         word += f", as does {' and '.join(also.values())}" if also else ""
     elif word == UNTOLD:
-        word += f": {found.problem or 'no interval'}"
-    elif is_near(law, found):
-        word += f"; within {Fraction(HALF_WAY)}"
+        word += f": {found.doubt}"
     further = [each for each in found.slope.where.split("; ") if each not in tags(law)]
     slope = f"`{found.slope.slope}`, {found.scale}, {found.data}"
     at = "<br>".join(filter(None, [slope, plain("; ".join(further))]))
@@ -329,10 +329,7 @@ def _line(law: Law, found: Measured, stated: Sequence[Law]) -> list[str]:
 def _counts(law: Law, found: Sequence[Measured], others: int) -> list[str]:
     """A law's line. others: slopes that are another thing than any law speaks of."""
     said = Counter(says(law, each) for each in found)
-    near = Counter(says(law, each) for each in found if is_near(law, each))
     said[OTHER] += others
     told = [str(said[word] or "-") for word in (*WORDS, OTHER)]
-    for k, word in enumerate((EXCLUDED, DIFFERS)):
-        told[k] += f", {near[word]} within {Fraction(HALF_WAY)}" if near[word] else ""
     name = f"`{law.law}`: {law.quantity}<br>{law.source}"
     return [name, law.exponent, plain(law.where), *told, plain(f"{law.place}: {law.words}")]

@@ -203,19 +203,24 @@ def test_an_answer_is_that_of_the_record_of_its_call(figure):
         assert row["verdict"] == verdict, claim
         if data:  # "gains little"
             assert 0.95 < row["measured"] < 1
-    bound = re.search(r": within (\S+ ± \S+)$", answer)
-    assert bool(bound) == (figure == "embedding_lr/fig3")
+    words = answer[said.end() :]
+    bound = re.search(r"(\S+ ± \S+)$", words)
+    numbers = re.findall(r"-?\d+\.\d+", words.removesuffix(bound[1]) if bound else words)
+    assert numbers == [
+        f"{r['measured']:.{len(n.partition('.')[2])}f}" for r, n in zip(rows, numbers, strict=True)
+    ]
+    assert len(re.findall(r"\d+\.?\d*", words)) <= 3
     if bound:
         assert rows[0]["expected"] == bound[1].replace("±", "within")
+    if figure == "embedding_lr/fig3":
         assert rows[0]["left_out"].startswith("-0.5 itself is outside")
         assert "-1/2 itself is outside" in against
-        rejected = against.partition("rejected: ")[2]
-        named = re.findall(r"[^,()]+ \((-[\d., -]+)\)", rejected)
-        values = [value for each in named for value in each.split(", ")]
-        of_record = rows[0]["chosen_after_seeing"].partition("rejected: ")[2].partition(";")[0]
-        assert sorted(values) == sorted(re.findall(r"-\d\.\d+", of_record))
-        assert "two other texts (" in rejected and "two generated texts (" in of_record
-        assert "no LayerNorm (" in rejected and "no LayerNorm (" in of_record
+        assert "Three prototypes did not show it" in against
+        rejected = rows[0]["chosen_after_seeing"].partition("rejected: ")[2].partition(";")[0]
+        assert "two generated texts (" in rejected and "no LayerNorm (" in rejected
+        middle, around = map(float, bound[1].split(" ± "))
+        values = [float(each) for each in re.findall(r"-\d\.\d+", rejected)]
+        assert len(values) == 3 and not any(abs(v - middle) <= around for v in values)
 
 
 def test_the_table_of_answers_has_the_calls_that_are_held_and_their_minutes():

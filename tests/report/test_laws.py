@@ -8,7 +8,17 @@ from repro.core import rows
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.report import laws
-from repro.report.laws import ABSTRACT, AGREES, DIFFERS, EXCLUDED, OTHER, UNTOLD, Law, Slope
+from repro.report.laws import (
+    ABSTRACT,
+    AGREES,
+    CLOSE,
+    DIFFERS,
+    EXCLUDED,
+    OTHER,
+    UNTOLD,
+    Law,
+    Slope,
+)
 from repro.verdicts import bounds
 
 PAGE = ROOT / "docs" / "laws.md"
@@ -69,11 +79,15 @@ def test_a_problem_of_the_record_is_no_exclusion_and_the_claim_s_own_bound_no_pr
 
 
 def test_near_is_nearer_with_every_value_than_half_way_to_the_next_power():
-    def near(low, high, of=law()):  # noqa: B008
-        return laws.is_near(of, laws.of_claim(slope(), claim(low, high)))
+    assert said(law(), -0.45, -0.3) == said(law(place=ABSTRACT), -0.45, -0.3) == CLOSE
+    assert said(law(), -0.45, -0.2) == EXCLUDED and said(law(), -0.6, -0.4) == AGREES
+    assert said(law(where="Adam"), -0.45, -0.3) == OTHER
 
-    assert near(-0.45, -0.3) and not near(-0.45, -0.2) and not near(-0.6, -0.4)
-    assert near(-0.45, -0.3, law(place=ABSTRACT)) and not near(-0.45, -0.3, law(where="Adam"))
+
+def test_an_interval_over_three_usual_powers_tells_nothing():
+    assert said(law(), -1.1, -0.05) == said(law(), 0.0, 1.0) == UNTOLD
+    assert said(law(), -1.0, -0.05) == AGREES
+    assert "spans 1 or more" in laws.of_claim(slope(), claim(-1.1, -0.05)).doubt
 
 
 @pytest.mark.parametrize(
