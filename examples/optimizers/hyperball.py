@@ -10,11 +10,13 @@ as Muon makes them, that of R Norm(u) is the weight's own at every n, where inpu
 alike, so the rate stays: as Wen et al. and Ren et al. (arXiv 2603.28743) find it. That was
 predicted of MuonH before any run, and the coordinate check said no: where a batch is small beside
 n, u has as few directions at every n, Muon's too, and R, which grows as n^1/2 beside the weight's
-spectral norm, is all in them. There its steps want n^-1/2. MUON and ADAM fall
-so; those AS_PUBLISHED stay, for batches of many more tokens than n. Trained, the best rate of AdamH
-fell about so, and that of MuonH as n^-1/3 (docs/transfer.md).
+spectral norm, is all in them. There its steps want n^-1/2, as MUON and ADAM have it; those
+AS_PUBLISHED stay, which may be right for batches of many more tokens than n. Trained, the best rate
+of AdamH fell so or more, and that of MuonH as n^-1/3 (docs/transfer.md). UPDATE is as published:
 
-    widthwise check examples/mlp.py:make --optimizer examples/optimizers/hyperball.py --lr 0.02
+    widthwise check examples/mlp.py:make --optimizer examples/optimizers/hyperball.py --lr 0.005
+
+says that it is wrong for a batch of 64.
 """
 
 import warnings
