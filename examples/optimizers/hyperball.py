@@ -13,8 +13,9 @@ n, u has as few directions at every n, Muon's too, and R, which grows as n^1/2 b
 spectral norm, is all in them. There its steps want n^-1/2, as MUON and ADAM have it; those
 AS_PUBLISHED stay, which may be right for batches of many more tokens than n. Trained, the best rate
 of AdamH fell so or more, and that of MuonH as n^-1/3 (docs/transfer.md). UPDATE is as published:
+in examples/,
 
-    widthwise check examples/mlp.py:make --optimizer examples/optimizers/hyperball.py --lr 0.005
+    widthwise check mlp.py:make --recipe muP --lr 0.005 --optimizer optimizers/hyperball.py
 
 says that it is wrong for a batch of 64.
 """
