@@ -40,6 +40,7 @@ CALLS = {
     "library": ["library", "--shrink", "4"],
     "calibration": ["calibration", "--only", "MLP by hand, SGD"],
     "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
+    "hyperball": [*("hyperball", "--only", "adamw", "ADAM", "--widths", "8", "16", "--seeds", "2")],
     "rates": ["rates", "--cases", "gpt2, untied", "phi3"],
     "recipes": [
         "recipes",
@@ -71,7 +72,16 @@ def benchmark(name):
 
 
 # Prepare data, build a large model or import models of others first.
-LONG = ("overheads", "workflow", "step llm", "library", "architectures", "rates", "recipes")
+LONG = (
+    "overheads",
+    "workflow",
+    "step llm",
+    "library",
+    "architectures",
+    "rates",
+    "recipes",
+    "hyperball",
+)
 
 
 @pytest.mark.parametrize(
