@@ -111,7 +111,7 @@ def test_no_file_is_written_over():
 
 def test_a_paper_that_is_not_run_yet_fails_no_verification_of_the_others():
     suite = load(["scale=smoke"])
-    missing = verify.Outcome("rate_transfer/rates", verify.NO_RECORD, "")
+    missing = verify.Outcome("a_new_paper/fig1", verify.NO_RECORD, "")
     verify.check(suite, [missing, verify.Outcome("embedding_lr/fig1", "identical", "")])
     lost = verify.Outcome("embedding_lr/fig2", verify.NO_RECORD, "")
     for outcomes in ([missing], [missing, lost], [lost, replace(lost, tier="identical")]):
@@ -121,7 +121,7 @@ def test_a_paper_that_is_not_run_yet_fails_no_verification_of_the_others():
 
 def test_the_scoreboard_of_all_figures_leaves_out_what_is_not_run_yet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = discovery.selected_figures(["rate_transfer", "embedding_lr/table1"])
-    assert [e.figure for e in find_all(load([]), asked, asked=False)] == ["embedding_lr/table1"]
+    overnight, asked = load(["scale=overnight"]), ["embedding_lr/fig3", "rate_transfer/distance"]
+    assert [e.figure for e in find_all(overnight, asked, asked=False)] == ["embedding_lr/fig3"]
     with pytest.raises(UserError, match="rate_transfer/distance: has no data"):
-        find_all(load([]), asked)
+        find_all(overnight, asked)
