@@ -15,7 +15,9 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("measured_alone")]
 IMAGES, WORDS = VISION | {"classes": 16}, LANGUAGE | {"vocab_size": 32}
 
 
-@pytest.mark.parametrize("model", [IMAGES, WORDS, WORDS | {"causal": True}])
+@pytest.mark.parametrize(
+    "model", [IMAGES, pytest.param(WORDS, marks=pytest.mark.slow), WORDS | {"causal": True}]
+)
 def test_kernels_are_diagonal_in_the_embedding_index(model):
     """Equations 1.35 and 1.117: two components have no kernel between them, in the mean.
 

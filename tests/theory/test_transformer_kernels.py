@@ -248,7 +248,14 @@ def test_measured_kernels_are_the_recursions_at_large_width(model):
         assert record["accuracy"] < 2e-3
 
 
-@pytest.mark.parametrize("model", [VISION, SHARP, LANGUAGE, LANGUAGE | {"causal": True}])
+@pytest.mark.parametrize(
+    "model",
+    [
+        VISION,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (SHARP, LANGUAGE)),
+        LANGUAGE | {"causal": True},
+    ],
+)
 def test_every_part_is_the_recursions_at_large_width(model):
     """Block by block, same token and two tokens. What is allowed is some three standard errors with
     the term in 1/n at this width; Q and K scatter most."""
