@@ -1,7 +1,5 @@
 """Roles of any module, from two widths and a forward pass, beside those the suite declares."""
 
-import time
-
 import pytest
 import torch
 from torch import nn
@@ -493,15 +491,9 @@ def test_small_tensors_are_drawn_whole_and_given_numbers_are_left_alone():
 
 
 @pytest.mark.slow  # imports transformers
-def test_a_large_model_on_meta_takes_less_than_a_second():
-    """0.4 CPU seconds where it was measured (`benchmarks/library.py`)."""
+def test_a_large_model_on_meta_is_told_from_its_shapes():
+    """How long it takes is measured by `benchmarks/library.py`: 0.4 CPU seconds."""
     from benchmarks.library import CASES
 
     make, width, inputs = CASES["Llama on meta"]
-
-    def seconds():
-        begin = time.process_time()
-        assert len(roles(make, width, inputs)) == 146
-        return time.process_time() - begin
-
-    assert min(seconds() for _ in range(3)) < 1
+    assert len(roles(make, width, inputs)) == 146
