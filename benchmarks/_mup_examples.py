@@ -25,6 +25,32 @@ from benchmarks._checkouts import (
 )
 
 
+def scaled_by(mup: Any, sized: Callable[[int], nn.Module]) -> list[Callable[[int], nn.Module]]:
+    """width -> a module by the package's rules, and the same without them."""
+
+    def make(width: int) -> nn.Module:
+        model = sized(width)
+        mup.set_base_shapes(model, sized(BASE), delta=sized(2 * BASE))
+        return model
+
+    def plain(width: int) -> nn.Module:
+        model = sized(width)
+        mup.set_base_shapes(model, None)
+        return model
+
+    return [make, plain]
+
+
+def labelled(*shape: int) -> Callable[[int], list]:
+    """seed -> one batch of sixteen inputs of a shape, of ten classes."""
+
+    def batches(seed: int) -> list:
+        inputs = torch.randn(16, *shape, generator=drawn(seed))
+        return [(inputs, torch.randint(10, (16,), generator=drawn(seed + 1)))]
+
+    return batches
+
+
 def mup_mlp(checkout: Path) -> Made:
     mup = package(checkout, "mup")
 
@@ -32,26 +58,12 @@ def mup_mlp(checkout: Path) -> Made:
     known = {"nn": nn, "F": functional, "MuReadout": mup.MuReadout, "args": arguments}
     path = checkout / "examples" / "MLP" / "main.py"
     parts(path, lambda node: isinstance(node, ast.ClassDef) and node.name == "MLP", known)
-    mlp = known["MLP"]
-
-    def make(width: int) -> nn.Module:
-        model = mlp(width)
-        mup.set_base_shapes(model, mlp(BASE), delta=mlp(2 * BASE))
-        return model
-
-    def plain(width: int) -> nn.Module:
-        model = mlp(width)
-        mup.set_base_shapes(model, None)
-        return model
-
-    def batches(seed: int) -> list:
-        inputs = torch.randn(16, 3072, generator=drawn(seed))
-        return [(inputs, torch.randint(10, (16,), generator=drawn(seed + 1)))]
+    make, plain = scaled_by(mup, known["MLP"])
 
     def optimizer(model: nn.Module) -> torch.optim.Optimizer:
         return mup.MuSGD(model.parameters(), lr=0.1, momentum=0.9)
 
-    return Made(make, optimizer, plain, batches, cross_entropy)
+    return Made(make, optimizer, plain, labelled(3072), cross_entropy)
 
 
 class Layers(nn.Module):
@@ -84,10 +96,7 @@ def mup_transformer(kind: str, rate: float) -> Callable[[Path], Made]:
             model.transformer_encoder = Layers(model.transformer_encoder.layers)
             return model
 
-        def make(width: int) -> nn.Module:
-            model = sized(width)
-            mup.set_base_shapes(model, sized(BASE), delta=sized(2 * BASE))
-            return model
+        make, _ = scaled_by(mup, sized)
 
         def plain(width: int) -> nn.Module:
             return sized(width, width // HEAD_DIM, standparam=True)
@@ -113,21 +122,9 @@ def mup_resnet(checkout: Path) -> Made:
     def sized(width: int) -> nn.Module:
         return example.ResNet18(wm=width / (4 * BASE))
 
-    def make(width: int) -> nn.Module:
-        model = sized(width)
-        mup.set_base_shapes(model, sized(BASE), delta=sized(2 * BASE))
-        return model
-
-    def plain(width: int) -> nn.Module:
-        model = sized(width)
-        mup.set_base_shapes(model, None)
-        return model
-
-    def batches(seed: int) -> list:
-        images = torch.randn(16, 3, 32, 32, generator=drawn(seed))
-        return [(images, torch.randint(10, (16,), generator=drawn(seed + 1)))]
+    make, plain = scaled_by(mup, sized)
 
     def optimizer(model: nn.Module) -> torch.optim.Optimizer:
         return mup.MuSGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
 
-    return Made(make, optimizer, plain, batches, cross_entropy)
+    return Made(make, optimizer, plain, labelled(3, 32, 32), cross_entropy)
