@@ -64,7 +64,7 @@ def counts_on_record(suite: Suite) -> list[str]:
     every = every_claim()
     tried, stand = status.tried_again(every)
     rows = status.statuses(every)
-    again = f"A stronger record tried {tried} decided claims again; {stand} kept their word."
+    again = f"A stronger record tried {tried} decided claims again; {stand} kept their status."
     return [*markdown(counts_by_paper(rows, preregistered_table.counted())), "", again]
 
 
