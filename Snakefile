@@ -16,7 +16,6 @@ localrules:
     choose,
     publish,
     page,
-    scoreboard,
     redraw,
     report,
     verify,
@@ -27,7 +26,6 @@ rule all:
     default_target: True
     input:
         of_selected("figures/{figure}.pdf"),
-        SUITE.paths.results / "scoreboard.md",
 
 
 onstart:

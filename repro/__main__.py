@@ -30,13 +30,14 @@ CONFIG = (
     "at_edge, arithmetic, max_gpu_hours, max_days, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
-    "claims": "as in the scoreboard: fig3.sqrt-d-rule; default: all that are registered",
-    "claim": "as in the scoreboard: fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule",
+    "tests": "fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule; default: all that are registered",
+    "test": "fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule",
+    "what": "a test as fig3.sqrt-d-rule, a figure as fig3 or embedding_lr/fig3, or a paper",
     "figures": "as in `list`: embedding_lr/fig3; also a paper, or fig3 for every paper's",
     "figure": "as in `list`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
     "entry": "defines NAME and rules(family) or PARAMETRIZATION (CONTRIBUTING.md)",
-    "what": "SP, muP, LVP, or another of widthwise/parametrization/tables/, or a file's path",
+    "parametrization": "SP, muP, LVP, another of widthwise's tables, or a file's path",
     "dataset": "a file of data/, without .py",
     "paper": "a folder of studies/",
     "vocab_size": "number of tokens to tell apart",
@@ -83,9 +84,8 @@ def parser() -> argparse.ArgumentParser:
     add("list")
     words = "write what pages and CITATION.cff say of them"
     add("papers").add_argument("--write", action="store_true", help=words)
-    add("explain", claim={})
-    added = add("registered", claims={"nargs": "*", "metavar": "CLAIM"})
-    added.add_argument("--page", metavar="FILE", help="write their verdicts into docs/verdicts.md")
+    add("explain", what={})
+    add("registered", tests={"nargs": "*", "metavar": "TEST"})
     added = add("scoreboard")
     added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
     where = "where to, in place of report/"
@@ -95,8 +95,6 @@ def parser() -> argparse.ArgumentParser:
     words = "write it into studies/transfer/README.md"
     added.add_argument("--page", type=Path, metavar="FILE", help=words)
     add_cost(add("cost"))
-    words = "write the tables into docs/verdicts.md"
-    add("bounds").add_argument("--page", metavar="FILE", type=Path, help=words)
     words = "write the tables into docs/laws.md"
     add("laws").add_argument("--page", metavar="FILE", type=Path, help=words)
 
@@ -122,8 +120,6 @@ def parser() -> argparse.ArgumentParser:
     add("rejudge")
     added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
-    words = "write how often verdicts on record would be false into docs/verdicts.md"
-    added.add_argument("--page", metavar="FILE", help=words)
     words = "of a design that is not run yet, by this table, as a pilot's data.csv: print it"
     added.add_argument("--plan", metavar="CSV", help=words)
     words = "with --plan: how many seeds the design has; default: those of the table"
@@ -136,7 +132,7 @@ def parser() -> argparse.ArgumentParser:
     )
     words = "as many as the design has, whose arms are not registered yet"
     added.add_argument("--design", action="store_true", help=words)
-    added = add("register", claim={})
+    added = add("register", test={})
     words = "the table that `pilot` wrote"
     added.add_argument("--pilot", type=Path, required=True, metavar="CSV", help=words)
     words = "to plan with, in place of as many as its study has"

@@ -52,7 +52,7 @@ def _known(suite: "Suite", name: str) -> str:
     from repro.errors import UserError
     from repro.products.forecast import minutes
     from repro.products.known import find
-    from repro.verdicts.judged_claims import fared
+    from repro.verdicts.words import counts
 
     try:
         known = find(suite, name) if suite.offers(name) else None
@@ -61,7 +61,7 @@ def _known(suite: "Suite", name: str) -> str:
     if known is None:
         return "no results and no records"
     spent = sum(entry["seconds"] for entry in known.provenance["made"])
-    return f"{minutes(spent)} of one core; {fared(known.claims) or 'no claim'}"
+    return f"{minutes(spent)} of one core; {counts(known.results['tests']) or 'no test'}"
 
 
 def cost(suite: "Suite", arguments: Namespace) -> str | None:
@@ -99,33 +99,18 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     return "\n".join([*lines, *budget.passes(suite, figures)])
 
 
-def bounds(suite: "Suite", arguments: Namespace) -> str | None:
-    """Where the bounds of all claims come from."""
-    from repro.report import marks
-    from repro.verdicts import bounds
-
-    if arguments.page:
-        marks.fill(arguments.page, bounds.COMMAND, bounds.lines)
-        return None
-    return "\n".join(bounds.lines())
-
-
 def explain(suite: "Suite", arguments: Namespace) -> str:
-    """From a verdict to its runs."""
+    """A paper's statements, a figure's tests, or one test with its runs."""
     from repro.products.explain import explain
 
-    return explain(suite, arguments.claim)
+    return explain(suite, arguments.what)
 
 
-def registered(suite: "Suite", arguments: Namespace) -> str | None:
-    """What was registered of claims' tests, and whether before their runs."""
-    from repro.products import explain, preregistered_table
-    from repro.report import marks
+def registered(suite: "Suite", arguments: Namespace) -> str:
+    """What was registered of tests, and whether before their runs."""
+    from repro.products.explain import registered
 
-    if arguments.page:
-        marks.fill(Path(arguments.page), preregistered_table.PAGE, preregistered_table.lines)
-        return None
-    return explain.registered(arguments.claims)
+    return registered(arguments.tests)
 
 
 def laws(suite: "Suite", arguments: Namespace) -> str | None:
@@ -220,17 +205,14 @@ def page(suite: "Suite", arguments: Namespace) -> None:
 
 
 def scoreboard(suite: "Suite", arguments: Namespace) -> str | None:
-    """All verdicts of the configured figures."""
-    from repro.products import scoreboard
+    """How the papers' statements fared, by the strongest record of each test."""
+    from repro.products import summary
+    from repro.report import marks
 
     if arguments.page:
-        from repro.report import marks
-
-        marks.fill(
-            Path(arguments.page), scoreboard.PAGE, partial(scoreboard.counts_on_record, suite)
-        )
+        marks.fill(Path(arguments.page), summary.PAGE, summary.on_record)
         return None
-    return scoreboard.scoreboard(suite)
+    return "\n".join(summary.on_record())
 
 
 def report(suite: "Suite", arguments: Namespace) -> str:
@@ -260,18 +242,13 @@ def rejudge(suite: "Suite", arguments: Namespace) -> str:
 
 
 def power(suite: "Suite", arguments: Namespace) -> None:
-    """How often claims agree on tables drawn from the paper's law, and from rivals'."""
+    """How often tests agree on tables drawn from the paper's law, and from rivals'."""
     from repro.authoring import trials
 
     if arguments.plan:
         for figure in arguments.figures:
             for line in trials.plan(suite, figure, arguments.plan, arguments.seeds):
                 print(line, flush=True)
-        return
-    if arguments.page:
-        from repro.report import marks
-
-        marks.fill(Path(arguments.page), trials.PAGE, partial(trials.page, suite))
         return
     act = trials.outdated if arguments.check else trials.update
     for line in act(suite, arguments.figures or [*suite.config.figures]):
@@ -287,11 +264,11 @@ def pilot(suite: "Suite", arguments: Namespace) -> str:
 
 
 def register(suite: "Suite", arguments: Namespace) -> str:
-    """The row of the register of a claim's test, planned from a pilot."""
+    """The row of the register of a test, planned from a pilot."""
     from repro.authoring import registering
 
     typed = {"why": arguments.why, "known": arguments.known, "window": arguments.window}
-    words = (arguments.claim, arguments.pilot, arguments.seeds, typed, arguments.arms)
+    words = (arguments.test, arguments.pilot, arguments.seeds, typed, arguments.arms)
     return registering.row(suite, *words)
 
 

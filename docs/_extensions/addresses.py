@@ -23,7 +23,7 @@ PAGES = {  # file of the checkout -> the page that includes it
 # Files of the checkout -> the pages of what is on record that show them.
 SHOWN = {
     r"studies/(\w+)/README\.md": r"results/papers/\1",
-    r"records/reduced/embedded/cpu/scoreboard\.md": r"results/index",
+    r"README\.md": r"results/index",
     r"records/([^/]+)/([^/]+)/cpu/(\w+)/(\w+)\.md": r"results/figures/\1/\2/\3/\4",
 }
 HTML = "results/"  # of a page there, anchors are those of its HTML

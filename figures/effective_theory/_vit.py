@@ -4,7 +4,7 @@ from repro.core import discovery
 from repro.core.spec import lookup
 from repro.core.study import TRAINED_SCALES
 from repro.verdicts import run_sweeps
-from repro.verdicts.claims import over_seeds
+from repro.verdicts.answers import over_seeds
 from repro.verdicts.noise import Design
 from studies.effective_theory._strategies import STRATEGIES
 from studies.effective_theory.vit import ARMS, MOVES, stage_name

@@ -5,7 +5,7 @@ import math
 from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, ratio_of_rates, style
 from figures.effective_theory._vit import DECAY
-from repro.verdicts.claims import CONTROL, OURS, TRAINING, Claim, above, reported
+from repro.verdicts.answers import CONTROL, OURS, Reading, Test, above
 from repro.verdicts.figure import Figure, View
 from repro.verdicts.power import SIDES, SIGN
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT, matrix_factor
@@ -15,25 +15,21 @@ ACTING = ("decay_search", "decay")
 ANYWAY = ("order_one_search", "order_one")
 TOP1 = "largest top-1 in percentage points, neural-tangent minus standard"
 BOTH = "both with positions of standard deviation 1"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="decay.nt-better",
         kind=CONTROL,
-        statement="Ours: with positions of order one on both sides, for three times the epochs, "
-        "the neural-tangent strategy is better where weight decay acts too",
-        source="suite; II.1.E",
+        statement="nt-better-beside",
+        column="ViT, weight decay",
         quantity=f"{TOP1}, {BOTH}, each at the (lr*, wd*) of a search that starts where the sum "
         "of lr wd along the run is 1",
         expected={"reduced": above(0, OURS, AHEAD_TOO)},
     ),
-    Claim(
+    Reading(
         id="decay.product",
-        kind=TRAINING,
-        statement="lr* wd* is the same for both strategies",
-        source="II.1.E",
-        quantity="lr* wd* of neural-tangent over that of standard, wd* by a parabola through the "
+        words="lr* wd* of neural-tangent over that of standard, wd* by a parabola through the "
         "best decay and its neighbours at lr*",
-        expected={"reduced": reported("no bound: 1 in the paper; one search, one seed")},
+        beside="1 in the paper; one search, one seed",
     ),
 )
 LAWS = {"decay.nt-better": SIGN}
@@ -167,7 +163,7 @@ FIGURE = Figure(
     ),
     studies=_vit.stages(*ACTING, *ANYWAY, of=COMPARED),
     view=View("step", "valid_accuracy", {"part": "decay"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

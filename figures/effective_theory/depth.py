@@ -3,7 +3,7 @@
 import numpy as np
 
 from repro.statistics import jackknife, slope, t_interval
-from repro.verdicts.claims import THEORY, TOLERANCE, Claim, over_means, trained_scales, within
+from repro.verdicts.answers import THEORY, TOLERANCE, Test, over_means, trained_scales, within
 from repro.verdicts.figure import Figure, View
 from repro.verdicts.intervals import farthest
 from repro.verdicts.noise import Design
@@ -11,12 +11,12 @@ from repro.verdicts.power import Laws
 
 GRID = "effective_theory/deep_encoder_kernels"
 KINDS = {"vision": "ViT", "language": "language encoder"}
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="depth.linear",
         kind=THEORY,
-        statement="The kernel of the residual stream grows linearly with depth",
-        source="I.1.C to E, footnote 16",
+        statement="depth",
+        column="residual stream",
         quantity="exponent of the number of attention-MLP pairs in what they add to the same "
         "token's G, the farthest from 1 of both networks",
         expected=trained_scales(
@@ -135,7 +135,7 @@ FIGURE = Figure(
     ),
     studies=(GRID,),
     view=View("block", "diagonal", {"kind": "vision"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

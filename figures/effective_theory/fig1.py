@@ -15,11 +15,11 @@ from figures.effective_theory._strategies import (
 )
 from figures.effective_theory._vit import DECAY
 from repro.verdicts import typeset
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     ARITHMETIC,
     TOLERANCE,
     TRAINING,
-    Claim,
+    Test,
     all_scales,
     at_most,
     exact,
@@ -36,31 +36,30 @@ from studies.effective_theory._strategies import COMPARED, STRATEGIES, matrix_fa
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
 EPOCH = 312  # iterations
 LAST = {"standard": 5 * EPOCH, "neural-tangent": 10}  # in which lr_min takes over
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig1.optimum-lr",
         kind=TRAINING,
-        statement="lr* is 1e-3 (standard) and 20 (neural-tangent), lr* wd* = 8e-4 for both",
-        source="Figure 1; II.1.E",
+        statement="printed-rates",
+        column="ViT",
         quantity="largest |log2| of a searched value over the printed one",
         expected={"paper": at_most(0.5, TOLERANCE, "half a step of the search, which is octaves")},
         published=True,
     ),
-    Claim(
+    Test(
         id="fig1.equivalent-lr",
         kind=TRAINING,
-        statement="Both optima give the matrices about one rate: 20 * 768^-3/2 = 9.4e-4, and 1e-3",
-        source="II.1.E",
+        statement="one-rate",
+        column="ViT",
         quantity="lr* n^-3/2 of neural-tangent over lr* of standard, each by a parabola through "
         "the best rate and its neighbours at wd*",
         expected=trained_scales(inside(0.5, 2, TOLERANCE, OCTAVE)),
     ),
-    Claim(
+    Test(
         id="fig1.lr-min",
         kind=ARITHMETIC,
-        statement="lr_min = 1e-6 takes over in about the last 5 epochs at lr* = 1e-3 (standard) "
-        "and in about the last 10 iterations at 20 (neural-tangent)",
-        source="footnote 40",
+        statement="lr-min",
+        column="ViT",
         quantity="iterations in which the paper's cosine alone would be below lr_min, over the "
         "printed number: the farther from 1",
         expected=all_scales(
@@ -258,7 +257,7 @@ FIGURE = Figure(
     ),
     studies=_vit.stages("search"),
     view=View("lr", "valid_accuracy", {"strategy": "standard"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -6,11 +6,11 @@ from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, AS_LONG, PAPER, style
 from figures.effective_theory._vit import reduce
 from repro.core.study import OVERNIGHT
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     CONTROL,
     OURS,
     TRAINING,
-    Claim,
+    Test,
     above,
     exact,
     over_seeds,
@@ -24,39 +24,39 @@ from studies.effective_theory._strategies import COMPARED, STANDARD, STRATEGIES,
 
 SPIKE = 0.05  # of top-1: five points
 PANELS = {"best": "at (lr*, wd*)", "long": "three times the epochs, same (lr*, wd*)"}
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig2.nt-better",
         kind=TRAINING,
-        statement="The neural-tangent strategy ends at a higher accuracy than the standard one",
-        source="Figure 2; II.1.E",
+        statement="nt-better",
+        column="ViT",
         quantity="largest top-1 in percentage points, neural-tangent minus standard, each at its "
         "(lr*, wd*), at reduced scale of seeds of their own",
         expected=trained_scales(above(0)),
     ),
-    Claim(
+    Test(
         id="fig2.nt-better-long",
         kind=CONTROL,
-        statement="Ours: the same for three times the epochs",
-        source="suite",
+        statement="nt-better-beside",
+        column="ViT, three times the epochs",
         quantity="largest top-1 in percentage points, neural-tangent minus standard, (lr*, wd*) of "
         "the short runs",
         expected={"reduced": above(0, OURS, AHEAD_TOO), OVERNIGHT: AS_LONG},
     ),
-    Claim(
+    Test(
         id="fig2.order",
         kind=TRAINING,
-        statement="Of the four, the hybrid is best and the maximal-update strategy worst",
-        source="Figure 2; footnotes 35 and 43",
+        statement="order",
+        column="ViT",
         quantity="largest top-1 in percentage points: smaller of hybrid minus the next best, and "
         "the next worst minus maximal-update",
         expected={"paper": above(0)},
     ),
-    Claim(
+    Test(
         id="fig2.spikes",
         kind=TRAINING,
-        statement="Spikes in mid-training are rarer than with the standard strategy",
-        source="Figure 2; II.1.E, footnote 43",
+        statement="spikes",
+        column="ViT",
         quantity="drops of top-1 over 5 percentage points below its running maximum after the "
         "warm-up, a run: standard minus another strategy, the smallest of the three",
         expected={"paper": above(0)},
@@ -178,7 +178,7 @@ FIGURE = Figure(
     ),
     studies=(*_vit.stages("search", "best", "long"), *_vit.stages("fresh", of=COMPARED)),
     view=View("step", "valid_accuracy", {"part": "best"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -15,11 +15,11 @@ from figures.effective_theory._strategies import (
     style,
 )
 from repro.verdicts import typeset
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     STATED,
     TOLERANCE,
     TRAINING,
-    Claim,
+    Test,
     above,
     at_most,
     exact,
@@ -38,42 +38,41 @@ from studies.effective_theory._strategies import COMPARED
 from widthwise.checks.sweep import parabola_optimum
 
 PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig3.optimum-lr",
         kind=TRAINING,
-        statement="The best learning rates are 1e-3 and 1024^3/2 * 1e-3 = 32.768",
-        source="II.2.E; Figure 3",
+        statement="printed-rates",
+        column="BART",
         quantity="octaves between the best rate and the printed one, the larger of both strategies",
         expected={
             "paper": at_most(0.25, TOLERANCE, "less than half a step of the grid, an octave")
         },
         published=True,
     ),
-    Claim(
+    Test(
         id="fig3.equivalent-lr",
         kind=TRAINING,
-        statement="The best rates of both strategies match under lr -> n^3/2 lr",
-        source="II.2.E",
+        statement="one-rate",
+        column="BART",
         quantity="best rate, by a parabola through the best of the grid and its neighbours, "
         "neural-tangent times n^-3/2 over standard",
-        # At reduced scale a trial was 1.05 to 1.19 octaves off: on the bound, which no seeds move.
         expected={"paper": inside(0.5, 2, TOLERANCE, OCTAVE)},
     ),
-    Claim(
+    Test(
         id="fig3.robust-to-low-lr",
         kind=TRAINING,
-        statement="A lower rate harms the standard strategy more than the neural-tangent one",
-        source="Figure 3 (ii)",
+        statement="low-rate",
+        column="BART",
         quantity="increase of the smallest validation loss when the rate falls to a quarter of the "
         "best, standard over neural-tangent",
         expected=trained_scales(above(1, STATED)),
     ),
-    Claim(
+    Test(
         id="fig3.overflow",
         kind=TRAINING,
-        statement="For both strategies the runs above the best rate have gradient overflow",
-        source="Figure 3 (i)",
+        statement="overflow",
+        column="BART",
         quantity="share of the runs above the best rate that end because no loss scale keeps "
         "float16 gradients finite, the smaller of both strategies",
         expected={"paper": above(0)},
@@ -285,7 +284,7 @@ FIGURE = Figure(
         "(widths and data are not the paper's)."
     ),
     studies=tuple(_bart.SWEEPS.values()),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

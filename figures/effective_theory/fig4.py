@@ -3,19 +3,18 @@
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce
 from figures.effective_theory._strategies import style
-from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, inside, over_seeds, reported
+from repro.verdicts.answers import TOLERANCE, TRAINING, Test, inside, over_seeds
 from repro.verdicts.figure import Figure, View
 from studies.effective_theory._strategies import COMPARED
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig4.marginal",
         kind=TRAINING,
-        statement="The standard strategy gives a marginally better model",
-        source="II.2.E; Figure 4",
+        statement="bart-better",
+        column="BART",
         quantity="smallest validation loss along the run (nats), standard minus neural-tangent",
         expected={
-            "reduced": reported("no bound: slightly below 0 in the paper"),
             "paper": inside(
                 -0.05,
                 0,
@@ -80,7 +79,7 @@ FIGURE = Figure(
     ),
     studies=("effective_theory/bart",),
     view=View("step", "valid_loss", {"part": "best"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

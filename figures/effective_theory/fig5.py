@@ -7,47 +7,41 @@ import numpy as np
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import R2C2, STRATEGIES, reduce
 from figures.effective_theory._strategies import style
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     below,
     exact,
     over_seeds,
-    reported,
-    trained_scales,
 )
 from repro.verdicts.figure import Figure, View
 from studies.effective_theory._strategies import COMPARED
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig5.nt-faster",
         kind=TRAINING,
-        statement="The neural-tangent strategy converges faster, at least early in training",
-        source="II.2.E; Figure 5",
+        statement="bart-faster",
+        column="BART",
         quantity="validation loss (nats), neural-tangent minus standard, mean over all evaluations "
         "up to the last that both reached",
         expected={
-            "reduced": reported("no bound: below 0 in the paper"),
             "paper": below(0),
         },
     ),
-    Claim(
+    Reading(
         id="fig5.nt-below",
-        kind=TRAINING,
-        statement="Its curve lies below the standard one's all along",
-        source="II.2.E; Figure 5",
-        quantity="share of these evaluations at which neural-tangent's validation loss is lower",
-        expected=trained_scales(reported("no bound: 1 where the curves do not cross")),
+        words="share of these evaluations at which neural-tangent's validation loss is lower",
+        beside="1 where the curves do not cross",
     ),
-    Claim(
+    Test(
         id="fig5.nt-better-at-end",
         kind=TRAINING,
-        statement="It is ahead where both stop",
-        source="Figure 5",
+        statement="bart-faster",
+        column="BART",
         quantity="validation loss (nats) at the last common update, neural-tangent minus standard",
         expected={
-            "reduced": reported("no bound: below 0 in the paper"),
             "paper": below(0),
         },
     ),
@@ -72,7 +66,7 @@ def measure(data, scale):
     standard, tangent = compared(data)
     if standard.empty:
         nothing = exact(math.nan, 1, "a strategy diverged from the start")
-        return {claim.id: nothing for claim in CLAIMS}
+        return {claim.id: nothing for claim in ANSWERS}
     gap = tangent - standard  # update, seed
     last = (table.iloc[-1].mean() for table in (standard, tangent))
     at_end = "at update {}: standard {:.4g}, neural-tangent {:.4g}".format(gap.index[-1], *last)
@@ -133,7 +127,7 @@ FIGURE = Figure(
     ),
     studies=(R2C2, "effective_theory/bart"),
     view=View("step", "valid_loss", {"part": "untuned"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

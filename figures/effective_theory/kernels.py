@@ -4,7 +4,7 @@ import numpy as np
 
 from figures.effective_theory import _further
 from repro.statistics import left_out_interval, slope
-from repro.verdicts.claims import THEORY, TOLERANCE, Claim, Measurement, all_scales, within
+from repro.verdicts.answers import THEORY, TOLERANCE, Measurement, Test, all_scales, within
 from repro.verdicts.figure import Figure, View
 from repro.verdicts.intervals import farthest
 from repro.verdicts.noise import Design
@@ -16,22 +16,21 @@ KINDS = {"vision": "ViT", "language": "language encoder"}
 QUANTITIES = ("G", "F")
 COLORS = {"G": "C0", "F": "C1", "output": "C2", "contact": "C4"}
 NO_RIVAL = "a round figure; the nearest rival, n^-1/2, is outside"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="kernels.one-over-n",
         kind=THEORY,
-        statement="The recursions give the means of G and F up to terms of order 1/n",
-        source="eq. 1.36, 1.53, 1.65, 1.77; I.1",
+        statement="kernels",
+        column="of a token, of a pair",
         quantity="exponent in n of |mean - recursion| / |recursion| over all blocks and tokens, H "
         "fixed, the farthest from -1 over G and F, both networks",
         expected=all_scales(within(-1, 0.3, TOLERANCE, NO_RIVAL)),
     ),
-    Claim(
+    Test(
         id="kernels.contact",
         kind=THEORY,
-        statement="With a tied head the outputs of the input's own words get n C_WE^2 / (G + eps) "
-        "more, up to terms of order 1/n of it",
-        source="footnote 19",
+        statement="kernels",
+        column="tied head's contact term",
         quantity="exponent in n of |ratio - 1|, where the ratio is E[z^2] at them, less what 1.84 "
         "gives, over n C_WE^2 / (G + eps)",
         expected=all_scales(within(-1, 0.3, TOLERANCE, NO_RIVAL)),
@@ -387,7 +386,7 @@ FIGURE = Figure(
     ),
     studies=(GRID,),
     view=View("block", "diagonal", {"quantity": "G", "width": 64, "left_out": -1}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

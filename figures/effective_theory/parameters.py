@@ -1,6 +1,6 @@
 """How many parameters the paper's models have."""
 
-from repro.verdicts.claims import ARITHMETIC, STATED, Claim, Expectation, all_scales, exact
+from repro.verdicts.answers import ARITHMETIC, STATED, Expectation, Test, all_scales, exact
 from repro.verdicts.figure import Figure
 from repro.verdicts.typeset import Table
 
@@ -51,12 +51,12 @@ def exactly(total):
     return Expectation(total, total, f"{total:,}", basis=STATED)
 
 
-CLAIMS = tuple(
-    Claim(
+ANSWERS = tuple(
+    Test(
         id=f"parameters.{model}",
         kind=ARITHMETIC,
-        statement=f"{NAMES[model]} has {words} parameters",
-        source=place,
+        statement="parameters",
+        column=NAMES[model],
         quantity="parameters of the built model",
         expected=all_scales(exactly(sum(SUMS[model].values()))),
     )
@@ -107,7 +107,7 @@ FIGURE = Figure(
         "et al., II.1.B and II.2.B)."
     ),
     studies=(VIT, BART),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

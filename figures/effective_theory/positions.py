@@ -6,17 +6,17 @@ from figures.effective_theory import _vit
 from figures.effective_theory._strategies import AHEAD_TOO, AS_LONG, style
 from figures.effective_theory._vit import reduce
 from repro.core.study import WORKSTATION
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     CONTROL,
     OURS,
     STATED,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     below,
     exact,
     over_means,
-    reported,
     trained_scales,
 )
 from repro.verdicts.figure import Figure
@@ -43,53 +43,50 @@ SHORT = " by the short runs"
 MATCHED = "its head's rate over its matrices' as at the paper's n / n_out"
 
 
-def control(name, statement, quantity, *more, **others):
+def control(name, words, quantity, *more, **others):
     """A control that is judged: the neural-tangent strategy is ahead all the same. more: scales
     besides the reduced one. others: scale -> what is expected there instead."""
-    return Claim(
+    return Test(
         id=f"positions.{name}",
         kind=CONTROL,
-        statement=f"Ours: the neural-tangent strategy is better with {statement}",
-        source="suite; footnote 39" if "order-one" in name else "suite; Table II.1.E",
+        statement="nt-better-beside",
+        column=f"ViT, {words}",
         quantity=f"{TOP1}neural-tangent minus standard, {quantity}",
         expected=dict.fromkeys(("reduced", *more), above(0, OURS, AHEAD_TOO)) | others,
     )
 
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="positions.raised",
         kind=TRAINING,
-        statement="The positional embedding's higher rate alone improves the standard strategy",
-        source=WHERE,
+        statement="positions",
+        column="ViT",
         quantity=TOP1 + "standard with positions n times faster minus standard",
         expected=trained_scales(above(0)),
     ),
-    Claim(
+    Test(
         id="positions.lowered",
         kind=TRAINING,
-        statement="Without it the neural-tangent strategy loses",
-        source=WHERE,
+        statement="positions",
+        column="ViT",
         quantity=TOP1 + "neural-tangent with positions as its matrices, minus without",
         expected=trained_scales(
             below(0, STATED, "the benefits 'arise from' these rates: without them some must go")
         ),
     ),
-    Claim(
+    Test(
         id="positions.bias-off",
         kind=TRAINING,
-        statement="With the head's biases turned off the neural-tangent strategy is better as well",
-        source="footnote 44",
+        statement="nt-better",
+        column="ViT, the head's biases off",
         quantity=TOP1 + "neural-tangent minus standard, both with a head's bias of 0 throughout",
         expected=trained_scales(above(0)),
     ),
-    Claim(
+    Reading(
         id="positions.share",
-        kind=TRAINING,
-        statement="The gain is essentially the positional embedding's",
-        source=WHERE,
-        quantity="gain of standard by faster positions over the gain of neural-tangent",
-        expected=trained_scales(reported("no bound: about 1 if it is all of it")),
+        words="gain of standard by faster positions over the gain of neural-tangent",
+        beside="about 1 if it is all of it",
     ),
     control("head", "the head as in the paper", MATCHED, WORKSTATION),
     control("order-one", "positions of order one on both sides", LARGE, "paper"),
@@ -106,17 +103,14 @@ CLAIMS = (
         f"{MATCHED}; {LARGE}{SHORT}",
         overnight=AS_LONG,
     ),
-    Claim(
+    Reading(
         id="positions.size",
-        kind=CONTROL,
-        statement="Ours: the standard strategy gains as much by larger positions at its own rates",
-        source="suite; footnote 39 calls any C_PE of order one acceptable",
-        quantity="gain of standard by positions of standard deviation 1 over the gain of "
+        words="gain of standard by positions of standard deviation 1 over the gain of "
         "neural-tangent",
-        expected=trained_scales(reported("no bound: 0 if it is the rate, about 1 if size does it")),
+        beside="0 if it is the rate, about 1 if size does it",
     ),
 )
-# Claim -> (label, what is compared: (strategy, part), minus another).
+# Test -> (label, what is compared: (strategy, part), minus another).
 COMPARISONS = {
     "positions.raised": (
         "standard:\npositions\nfaster",
@@ -151,7 +145,7 @@ COMPARISONS = {
         (STANDARD, "order_one_long"),
     ),
 }
-# Claim -> the part whose gain over standard is set over neural-tangent's.
+# Test -> the part whose gain over standard is set over neural-tangent's.
 SHARES = {"positions.share": "positions_raised", "positions.size": "order_one"}
 LAWS = dict.fromkeys(COMPARISONS, SIGN)
 
@@ -292,7 +286,7 @@ FIGURE = Figure(
         "% intervals."
     ),
     studies=_vit.stages("search", "order_one_search", *PARTS, of=COMPARED),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

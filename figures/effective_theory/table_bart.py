@@ -3,7 +3,7 @@
 import numpy as np
 
 from repro.statistics import slope
-from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most, exact
 from repro.verdicts.figure import Figure
 from repro.verdicts.typeset import Table
 from widthwise.parametrization import format_power, tied_multiplier
@@ -15,28 +15,28 @@ PRINTED = {
     "SP": ((0.02, 0.02, 0.02), (0, 0, 0), 0),
     "neural-tangent": ((1.0, 0.02, 0.02), (-0.5, -0.5, -1.5), -0.5),
 }
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="table_bart.exponents",
         kind=SELF_CHECK,
-        statement="The suite's models and optimizer have the printed powers (a check of the suite)",
-        source="Table II.2.E",
+        statement="built",
+        column="BART",
         quantity="largest error of a power of n over learning rates and N_rescale",
         expected=all_scales(at_most(1e-6, TOLERANCE, "rounding of float64 in a fit")),
     ),
-    Claim(
+    Test(
         id="table_bart.init",
         kind=SELF_CHECK,
-        statement="The suite's weights start with the printed spread (a check of the suite)",
-        source="Table II.2.E",
+        statement="built",
+        column="BART",
         quantity="largest |standard deviation / printed - 1|",
         expected=all_scales(at_most(0.03, TOLERANCE, "a spread is estimated from drawn weights")),
     ),
-    Claim(
+    Test(
         id="table_bart.decay",
         kind=SELF_CHECK,
-        statement="Every group decays by lr * wd, whatever its factor (a check of the suite)",
-        source="eq. 1.94",
+        statement="built",
+        column="BART",
         quantity="largest |rate * decay - 1|, both constants 1",
         expected=all_scales(at_most(1e-9, TOLERANCE, "rounding of float64")),
     ),
@@ -130,7 +130,7 @@ FIGURE = Figure(
         "shown."
     ),
     studies=(STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

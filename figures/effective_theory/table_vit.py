@@ -1,6 +1,6 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
-from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most, exact
 from repro.verdicts.figure import Figure
 from repro.verdicts.typeset import Table
 
@@ -24,20 +24,20 @@ PRINTED = {
     "hybrid": (-3 / 4, -1 / 4, -1 / 4, -1 - 1 / 4),
     "maximal-update": (-1, 0, 0, -1),
 }
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="table_vit.factors",
         kind=SELF_CHECK,
-        statement="The suite's optimizer has the printed factors (a check of the suite)",
-        source="Table II.1.E",
+        statement="built",
+        column="ViT",
         quantity="largest |factor / printed - 1| over strategies and parameters",
         expected=all_scales(at_most(1e-9, TOLERANCE, "rounding of float64")),
     ),
-    Claim(
+    Test(
         id="table_vit.init",
         kind=SELF_CHECK,
-        statement="The suite's weights start with the printed spread (a check of the suite)",
-        source="Table II.1.E; II.1.C",
+        statement="built",
+        column="ViT",
         quantity="largest |standard deviation / printed - 1| over strategies and parameters",
         expected=all_scales(at_most(0.01, TOLERANCE, "a spread is estimated from drawn weights")),
     ),
@@ -113,7 +113,7 @@ FIGURE = Figure(
         "(Dinan et al., Table II.1.E, constants of II.1.C)."
     ),
     studies=(STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

@@ -17,11 +17,11 @@ from figures.effective_theory._tangents import (
     stated,
 )
 from repro.statistics import left_out_interval
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     THEORY,
     TOLERANCE,
-    Claim,
     Measurement,
+    Test,
     all_scales,
     at_most,
     trained_scales,
@@ -47,45 +47,40 @@ LEFT_OVER = (
     "|measured / recursion - 1| by a line in 1/n at 1/n = 0 (two tokens: of the same token's "
     "part), the largest over parts, entries and networks"
 )
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="tangent_kernels.uniform-sgd",
         kind=THEORY,
-        statement="With one learning rate for all, SGD's parts grow as n for the matrices and the "
-        "head, and not at all for stem, positions, bias and a tied head; the s = 0 factors undo it",
-        source="eq. 1.117, 1.122, 1.123, 1.151 to 1.154, 1.168, 1.169, 1.178, 1.179, 1.186",
+        statement="one-rate-grows",
+        column="kernel's parts, SGD",
         quantity=f"exponent in n less the stated one, with one rate and with the factors, "
         f"{FARTHEST} from 0",
         expected=POWERS,
     ),
-    Claim(
+    Test(
         id="tangent_kernels.uniform-adamw",
         kind=THEORY,
-        statement="With one learning rate for all, AdamW's parts grow as n^3/2 for the matrices, n "
-        "for the head, n^1/2 for stem, positions and a tied head, and not at all for the bias; the "
-        "s = 0 factors undo this",
-        source="eq. 1.95, 1.125, 1.132, 1.158, 1.171, 1.181, 1.189",
+        statement="one-rate-grows",
+        column="kernel's parts, AdamW",
         quantity=f"exponent in n less the stated one, with one rate and with the factors, "
         f"{FARTHEST} from 0",
         expected=POWERS,
     ),
-    Claim(
+    Test(
         id="tangent_kernels.other-s",
         kind=THEORY,
-        statement="The factors of s = 1/2 and 1 make every part as free of the width, for SGD and "
-        "AdamW (at initialization this is s = 0 with another scale of the head)",
-        source="footnotes 8 and 26",
+        statement="factors",
+        column="s = 1/2 and 1",
         quantity=f"exponent in n with the factors, {FARTHEST} from 0, both s and optimizers",
         expected=trained_scales(
             within(0, 0.25, TOLERANCE, "a round figure; a factor n^1/2 left out is outside")
         ),
     ),
-    Claim(
+    Test(
         id="tangent_kernels.recursions",
         kind=THEORY,
-        statement="The recursions give the mean of every part of the output's tangent kernel, up "
-        "to terms of order 1/n: all groups but Q and K",
-        source=EVERY_EQUATION,
+        statement="kernels",
+        column="tangent kernel",
         quantity=LEFT_OVER,
         expected={
             "reduced": at_most(0.05, TOLERANCE, FEW_DRAWS),
@@ -93,11 +88,11 @@ CLAIMS = (
             "paper": at_most(0.02, TOLERANCE, FEW_DRAWS),
         },
     ),
-    Claim(
+    Test(
         id="tangent_kernels.recursions-qk",
         kind=THEORY,
-        statement="The same of the parts of Q and K, which scatter most",
-        source=EVERY_EQUATION,
+        statement="kernels",
+        column="tangent kernel, Q and K",
         quantity=LEFT_OVER,
         expected={
             "reduced": at_most(0.2, TOLERANCE, FEW_DRAWS),
@@ -383,7 +378,7 @@ FIGURE = Figure(
     ),
     studies=(GRID, S_FAMILY),
     view=View("width", "sgd", {"kind": "language", "block": 6, "s": 0.0}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -7,7 +7,7 @@ import numpy as np
 from figures.effective_theory._strategies import COLORS
 from repro.statistics import t_interval
 from repro.verdicts import widths
-from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, above, trained_scales, within
+from repro.verdicts.answers import TOLERANCE, TRAINING, Test, above, trained_scales, within
 from repro.verdicts.figure import Figure, View
 from repro.verdicts.intervals import farthest, in_words
 from repro.verdicts.noise import Design
@@ -24,12 +24,11 @@ WIDTH = "width"
 
 
 def output(name, model):
-    return Claim(
+    return Test(
         id=f"updates.output-{name}",
         kind=TRAINING,
-        statement=f"Learning-rate factors keep a step's change of the outputs of order one for "
-        f"every s: {model}",
-        source="I.2, eq. 1.89 to 1.95; footnote 26",
+        statement="output-change",
+        column=model,
         quantity="exponent in n of the outputs' root mean square change, the farthest from 0 over "
         "s = 0, 1/2, 1",
         expected=trained_scales(
@@ -39,12 +38,11 @@ def output(name, model):
 
 
 def hidden(strategy, s, power):
-    return Claim(
+    return Test(
         id=f"updates.hidden-{strategy}",
         kind=TRAINING,
-        statement=f"Hidden representations change as n^-(1-s)/2, s = {s}, so that corrections to "
-        "leading order are its square",
-        source="footnote 21",
+        statement="hidden-change",
+        column=f"ViT and BART, s = {s}",
         quantity="exponent in n of the stream's root mean square change, the farthest from "
         f"{power:g} of both models",
         expected=trained_scales(
@@ -53,17 +51,16 @@ def hidden(strategy, s, power):
     )
 
 
-CLAIMS = (
+ANSWERS = (
     *(output(*item) for item in MODELS.items()),
     hidden("neural-tangent", "0", -0.5),
     hidden("hybrid", "1/2", -0.25),
     hidden("maximal-update", "1", 0.0),
-    Claim(
+    Test(
         id="updates.uniform",
         kind=TRAINING,
-        statement="With one learning rate for all parameters the change of the outputs explodes "
-        "with the width",
-        source="I.2; eq. 1.95, 1.158, 1.171",
+        statement="one-rate-grows",
+        column="ViT and BART",
         quantity="exponent in n of the outputs' root mean square change, the smaller of both "
         "models",
         expected=trained_scales(
@@ -220,7 +217,7 @@ FIGURE = Figure(
     ),
     studies=STUDIES,
     view=View(WIDTH, "output_change", {"model": "vit"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -6,7 +6,7 @@ Of several parameters of a kind the one farthest from the printed exponent is sh
 import numpy as np
 
 from repro.statistics import slope
-from repro.verdicts.claims import over_means
+from repro.verdicts.answers import over_means
 from repro.verdicts.typeset import Table
 from widthwise.parametrization import format_power
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from repro.verdicts.claims import Measurement, over_seeds
+from repro.verdicts.answers import Measurement, over_seeds
 from repro.verdicts.intervals import no_finer_than
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES

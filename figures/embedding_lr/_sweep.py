@@ -8,7 +8,7 @@ import numpy as np
 
 from repro.core.study import SCALES
 from repro.statistics import estimate, of_jackknife, slope, t_interval
-from repro.verdicts.claims import Measurement, over_seeds
+from repro.verdicts.answers import Measurement, over_seeds
 from repro.verdicts.intervals import in_words, joined, of_estimators
 from repro.verdicts.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
 from repro.verdicts.run_sweeps import sweep_of

@@ -6,10 +6,10 @@ import numpy as np
 
 from figures.embedding_lr import _laws, _sweep
 from repro.core.study import GPU_SCALES
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
-    Claim,
+    Test,
     of_one_run,
     over_seeds,
     trained_scales,
@@ -25,20 +25,20 @@ STUDIES = (
     "embedding_lr/width",
     *(f"embedding_lr/figure1/{stage}" for stage in ("narrow", "middle", "wide", "unit")),
 )
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig1.optimum-falls",
         kind=TRAINING,
-        statement="The optimal embedding learning rate falls with width as d^-1/2",
-        source="Figure 1; Section 2",
+        statement="falls",
+        column="one vocabulary, as printed",
         quantity="slope of log eta_E* against log d",
         expected=trained_scales(within(-0.5, 0.25, TOLERANCE, _laws.HALF_WAY)),
     ),
-    Claim(
+    Test(
         id="fig1.hidden-as-output",
         kind=TRAINING,
-        statement="The same learning rate is optimal for the hidden and the output layers",
-        source="Section 2",
+        statement="hidden-as-output",
+        column="one vocabulary, as printed",
         quantity="octaves from the best eta_H to the best eta_W, mean over widths",
         expected={"paper": within(0, 0.5, TOLERANCE, "half a step of the grid, which is octaves")},
     ),
@@ -152,7 +152,7 @@ FIGURE = Figure(
         "printed (Hayou & Liu, Figure 1)."
     ),
     studies=STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -3,11 +3,11 @@
 from statistics import NormalDist
 
 from repro.theory import zipf
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     OURS,
     THEORY,
     TOLERANCE,
-    Claim,
+    Test,
     all_scales,
     below,
     between,
@@ -17,12 +17,12 @@ from repro.verdicts.figure import Figure, View
 from repro.verdicts.power import Laws
 from repro.verdicts.printed import numbers
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig2.zipf-exponent",
         kind=THEORY,
-        statement="Token frequencies follow a power law whose exponent is close to 1",
-        source="Figure 2; Assumption 1",
+        statement="zipf",
+        column="exponent",
         quantity="exponent a farthest from 1 over the vocabularies",
         expected=all_scales(
             between(
@@ -34,11 +34,11 @@ CLAIMS = (
         ),
         real_data=True,
     ),
-    Claim(
+    Test(
         id="fig2.zipf-fit",
         kind=THEORY,
-        statement="The power law is an excellent approximation",
-        source="Figure 2; Section 3.1",
+        statement="zipf",
+        column="fit",
         quantity="residual of log frequency by Zipf's law over that by a log-normal law, both with "
         "two parameters, the largest over the vocabularies",
         expected=all_scales(
@@ -182,7 +182,7 @@ FIGURE = Figure(
     ),
     studies=("embedding_lr/frequencies",),
     view=View("rank", "count"),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -1,22 +1,19 @@
 """Figure 3: the optimal embedding learning rate where the vocabulary grows with width."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from figures.embedding_lr import _laws, _rules, _sweep
 from repro.core.study import GPU_SCALES, OVERNIGHT
-from repro.verdicts.claims import (
-    CONTROL,
+from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     exact,
     over_seeds,
-    reported,
-    trained_scales,
     within,
 )
 from repro.verdicts.figure import Figure
@@ -38,49 +35,36 @@ TRAINED = ("reduced", OVERNIGHT, "paper")
 RULES = _rules.claims("fig3", "m = 8d", tuned_apart=True)
 # Of the network as printed at the default scale.
 COSTS = ("fig3.one-constant-sp", "fig3.transfer-mup", "fig3.transfer-sp")
-AS_PRINTED_ONLY = {
-    "reduced": reported("no bound: six seeds at the largest width do not give a power of 0.9"),
-    OVERNIGHT: reported("no bound: its constant has no seeds of its own overnight"),
-    "paper": reported("no bound: there the main sweep is of the network as printed"),
-}
-CLAIMS = (
+ANSWERS = (
     *map(_rules.not_at_reduced, RULES),
-    Claim(
+    Test(
         id="fig3.sqrt-d-rule-as-printed",
         kind=TRAINING,
-        statement="The optimal embedding learning rate falls with width as d^-1/2, in the network "
-        "as the paper prints it, without LayerNorm",
-        source="Figure 3; Section 4.1; equation 1",
+        statement="falls",
+        column="m = 8d, as printed",
         quantity="slope of log eta_E* against log d, m = 8d, no LayerNorm",
         expected=dict.fromkeys(TRAINED, within(-0.5, 0.25, TOLERANCE, _laws.HALF_WAY)),
     ),
     *(
-        replace(claim, id=f"{claim.id}-as-printed", expected=AS_PRINTED_ONLY)
+        Reading(id=f"{claim.id}-as-printed", words=claim.quantity)
         for claim in RULES
         if claim.id in COSTS
     ),
-    Claim(
+    Reading(
         id="fig3.near-optimal",
-        kind=TRAINING,
-        statement="Carried by the sqrt(d) rule, the tuned rate gives near-optimal loss",
-        source="Section 4.1",
-        quantity="training loss at the largest width over that at its own best rate, minus 1",
-        expected=trained_scales(reported("no bound: the paper calls losses within 20 % near")),
+        words="training loss at the largest width over that at its own best rate, minus 1",
+        beside="the paper calls losses within 20 % near",
     ),
-    Claim(
+    Reading(
         id="fig3.rule-of-thumb",
-        kind=TRAINING,
-        statement="The optimal ratio of the embedding's rate to the others' is sqrt(d)",
-        source="Section 4",
-        quantity="eta_E* / (eta_W sqrt(d)), geometric mean over widths",
-        expected=trained_scales(reported("no bound: 1 by the rule of thumb")),
+        words="eta_E* / (eta_W sqrt(d)), geometric mean over widths",
+        beside="1 by the rule of thumb",
     ),
-    Claim(
+    Test(
         id="fig3.unit-init",
         kind=TRAINING,
-        statement="With embeddings of standard deviation 1 the optimal rate is the same at every "
-        "width",
-        source="Section 3.1, interpolation: eta_E / eta_W = Theta(sigma_E / sigma_W sqrt(d))",
+        statement="unit-init",
+        column="m = 8d, LayerNorm",
         quantity="slope of log eta_E* against log d, m = 8d, embedding std 1",
         expected={
             "paper": within(
@@ -91,25 +75,21 @@ CLAIMS = (
             )
         },
     ),
-    Claim(
+    Test(
         id="fig3.best-init",
         kind=TRAINING,
-        statement="Embeddings drawn with standard deviation d^-1/2 train better than with 1",
-        source="Section 3.1, interpolation; Section 2",
+        statement="best-init",
+        column="m = 8d, LayerNorm",
         quantity="lowest training loss with standard deviation 1 minus with d^-1/2, positions "
         "alike, nats, the smallest over widths",
         expected={
-            "reduced": reported("no bound: five seeds do not give a power of 0.9"),
             "paper": above(0),
         },
     ),
-    Claim(
+    Reading(
         id="fig3.control-positions",
-        kind=CONTROL,
-        statement="Control, ours: embeddings and positions of standard deviation 1",
-        source="suite",
-        quantity="slope of log eta_E* against log d, m = 8d, embedding and positions of std 1",
-        expected={"paper": reported("no bound: the positions kept their size above")},
+        words="slope of log eta_E* against log d, m = 8d, embedding and positions of std 1",
+        beside="the positions kept their size above",
     ),
 )
 LAWS = {
@@ -307,7 +287,7 @@ FIGURE = Figure(
         "(Hayou & Liu, Figure 3; Section 3.1)."
     ),
     studies=STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

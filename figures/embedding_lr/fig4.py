@@ -5,14 +5,14 @@ import numpy as np
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, TWICE
 from repro.statistics import t_interval
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     STATED,
     TOLERANCE,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     below,
-    reported,
     trained_scales,
     within,
 )
@@ -25,28 +25,28 @@ LONG, SHORT = "embedding_lr/pretraining", "embedding_lr/pretraining_ratios"
 TWO = "embedding_lr/two_ratios"  # of the short runs: further seeds
 STUDIES = (LONG, SHORT, TWO)
 METRIC = "train_perplexity"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig4.sqrt-d-better",
         kind=TRAINING,
-        statement="An embedding learning rate sqrt(d) times the rest ends at a lower perplexity",
-        source="Figure 4a; Section 4.2",
+        statement="better",
+        column="pretrained decoder",
         quantity="final training perplexity, ratio sqrt(d) over ratio 1",
         expected=trained_scales(below(1, STATED)),
     ),
-    Claim(
+    Test(
         id="fig4.faster-throughout",
         kind=TRAINING,
-        statement="The ratio sqrt(d) converges consistently faster throughout training",
-        source="Figure 4a; Section 4.2",
+        statement="faster",
+        column="pretrained decoder",
         quantity="share of evaluations where training perplexity at sqrt(d) is below that at 1",
         expected=trained_scales(above(0.9, TOLERANCE, _pretraining.THROUGHOUT)),
     ),
-    Claim(
+    Test(
         id="fig4.flat-above",
         kind=TRAINING,
-        statement="Ratios above sqrt(d) gain only marginally",
-        source="Figure 4b; Section 4.2",
+        statement="flat-above",
+        column="pretrained decoder",
         quantity="final training perplexity, ratio 2 sqrt(d) over ratio sqrt(d)",
         expected=trained_scales(
             within(
@@ -57,13 +57,10 @@ CLAIMS = (
             )
         ),
     ),
-    Claim(
+    Reading(
         id="fig4.near-optimal",
-        kind=TRAINING,
-        statement="sqrt(d) leads to near-optimal performance",
-        source="Figure 4b; Section 4.2",
-        quantity="final training perplexity, ratio sqrt(d) over the best ratio's",
-        expected=trained_scales(reported("no bound: the paper states none")),
+        words="final training perplexity, ratio sqrt(d) over the best ratio's",
+        beside="the paper states none",
     ),
 )
 RATIO = (_pretraining.FACTOR, _pretraining.POWER)
@@ -226,7 +223,7 @@ FIGURE = Figure(
         "below it a smaller one of its kind (Hayou & Liu, Figure 4)."
     ),
     studies=STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

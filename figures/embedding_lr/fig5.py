@@ -7,18 +7,18 @@ import numpy as np
 from figures.embedding_lr import _pretraining
 from figures.embedding_lr._pretraining import BASELINE, RULE, simulate
 from repro.statistics import t_interval
-from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, above, trained_scales
+from repro.verdicts.answers import TOLERANCE, TRAINING, Test, above, trained_scales
 from repro.verdicts.figure import Figure
 from repro.verdicts.power import SIGN
 
 STUDY = "embedding_lr/pretraining"
 METRIC = "word_perplexity"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig5.consistent",
         kind=TRAINING,
-        statement="The model trained at sqrt(d) consistently has the lower word-level perplexity",
-        source="Figure 5; Section 4.2",
+        statement="faster",
+        column="test split, by words",
         quantity="share of evaluations, all seeds, where the ratio sqrt(d) is better than 1",
         expected=trained_scales(above(0.9, TOLERANCE, _pretraining.THROUGHOUT)),
     ),
@@ -85,7 +85,7 @@ FIGURE = Figure(
         "line a seed, and mean and 95 % interval (Hayou & Liu, Figure 5)."
     ),
     studies=(STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

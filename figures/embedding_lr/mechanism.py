@@ -3,13 +3,11 @@
 import numpy as np
 
 from repro.verdicts import widths
-from repro.verdicts.claims import (
-    CONTROL,
+from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
-    Claim,
-    all_scales,
-    reported,
+    Reading,
+    Test,
     trained_scales,
     within,
 )
@@ -35,65 +33,62 @@ SECTION = "Section 3.1, Theorem 2; Section 3, extension to transformers"
 NO_RIVAL = "a round figure; the rival, a vocabulary without effect, is 1/2 away"
 
 
-def claim(name, statement, quantity, value, tolerance, why=NO_RIVAL):
-    return Claim(
+def of_theorem(name, column, quantity, value, tolerance, why=NO_RIVAL):
+    return Test(
         id=f"mechanism.{name}",
         kind=TRAINING,
-        statement=statement,
-        source=SECTION,
+        statement="small-vocabulary" if value == 0 else "ratio",
+        column=column,
         quantity=f"exponent of d in the ratio eta_E / eta_W that balances both changes, {quantity}",
         expected=trained_scales(within(value, tolerance, TOLERANCE, why)),
     )
 
 
-CLAIMS = (
-    claim(
+ANSWERS = (
+    of_theorem(
         "ratio",
-        "With a vocabulary that grows with the width, the balancing ratio is sqrt(d)",
+        "decoder, m = 8d",
         "m = 8d, embedding std d^-1/2",
         0.5,
         0.1,
     ),
-    claim(
+    of_theorem(
         "ratio-one-vocabulary",
-        "With one vocabulary far above the width, the balancing ratio is sqrt(d)",
+        "decoder, one large vocabulary",
         "m = 4096, embedding std d^-1/2",
         0.5,
         0.1,
     ),
-    claim(
+    of_theorem(
         "ratio-unit-init",
-        "The ratio is proportional to sigma_E / sigma_W sqrt(d)",
+        "decoder, m = 8d, std 1",
         "m = 8d, embedding std 1",
         1,
         0.1,
     ),
-    claim(
+    of_theorem(
         "ratio-pre-norm",
-        "The same holds with LayerNorm before the layers",
+        "decoder, m = 8d, pre-LN",
         "m = 8d, embedding std d^-1/2, pre-LN",
         0.5,
         0.1,
     ),
-    claim(
+    of_theorem(
         "mup-regime",
-        "With a vocabulary below the width the ratio does not depend on it, as in muP",
+        "decoder, m = 32",
         "m = 32, embedding std d^-1/2",
         0,
         0.25,
         "half way to the 1/2 of a large vocabulary",
     ),
-    Claim(
+    Reading(
         id="mechanism.along-residual",
-        kind=CONTROL,
-        statement="Ours: the same where only the part of the change that lowers the loss counts",
-        source="suite; exact in the linear model, where the vocabulary drops out",
-        quantity="exponent of d in the ratio eta_E / eta_W that balances both, along the residual, "
+        words="exponent of d in the ratio eta_E / eta_W that balances both, along the residual, "
         "m = 8d, embedding std d^-1/2",
-        expected=all_scales(reported("no bound: 1/2 if the theorem's change were what trains")),
+        beside="1/2 if the theorem's change were what trains",
     ),
 )
-# Claim -> the rows it is about: vocabulary, embedding's init, norm.
+# Test -> the rows it is about: vocabulary, embedding's init, norm.
 ABOUT = {
     "mechanism.ratio": (EIGHT, SMALL_INIT, "post"),
     "mechanism.ratio-one-vocabulary": (None, SMALL_INIT, "post"),
@@ -254,7 +249,7 @@ FIGURE = Figure(
         "filled: LayerNorm after the sum, open: before the layer (Hayou & Liu, Section 3)."
     ),
     studies=STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

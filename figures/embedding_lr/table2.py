@@ -1,16 +1,16 @@
 """Table 2: SP, muP and LVP, read off built models."""
 
 from figures.embedding_lr import _exponents
-from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most
 from repro.verdicts.figure import Figure
 
 NAMES = ("SP", "muP", "LVP")
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="table2.exponents",
         kind=SELF_CHECK,
-        statement="The suite's models are built as the table prints (a check of the suite)",
-        source="Table 2",
+        statement="built",
+        column="Table 2",
         quantity="largest error of an exponent of d over all parameters",
         expected=all_scales(at_most(0.05, TOLERANCE, _exponents.DRAWN)),
     ),
@@ -38,7 +38,7 @@ FIGURE = Figure(
         "(Hayou & Liu, Table 2)."
     ),
     studies=(_exponents.STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

@@ -1,18 +1,15 @@
 """Table 3: the pretrained decoder, and how many parameters it has."""
 
-from repro.verdicts.claims import ARITHMETIC, Claim, all_scales, exact, reported
+from repro.verdicts.answers import Reading, exact
 from repro.verdicts.figure import Figure
 from repro.verdicts.typeset import Table
 
 STUDY = "embedding_lr/llm_parameters"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Reading(
         id="table3.parameters",
-        kind=ARITHMETIC,
-        statement="The paper calls the model of Table 3 a 1B model",
-        source="Table 3; Section 4.2",
-        quantity="parameters of the model as printed",
-        expected=all_scales(reported("no bound: about 1 billion, says the paper")),
+        words="parameters of the model as printed",
+        beside="about 1 billion, says the paper",
     ),
 )
 PRINTED = (
@@ -83,7 +80,7 @@ FIGURE = Figure(
         "(Hayou & Liu, Table 3)."
     ),
     studies=(STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

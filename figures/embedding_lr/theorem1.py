@@ -6,13 +6,13 @@ import numpy as np
 
 from repro.statistics import slope, t_interval
 from repro.theory import sign_sgd
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     ARITHMETIC,
     CONTROL,
     OURS,
     THEORY,
     TOLERANCE,
-    Claim,
+    Test,
     all_scales,
     at_most,
     exact,
@@ -30,12 +30,12 @@ STUDIES = (GRID, REGIMES, REAL)
 TAIL = ">100"
 NOISE = "room for the noise of the draws; without a term of Theorem 1 it would be outside"
 TWO_LAWS = "a tenth of what is between the two regimes, powers 1/2 and 1 of d"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="theorem1.lemma-1",
         kind=ARITHMETIC,
-        statement="The mean squared frequency of i^-a falls as 1/m for a above 1/2",
-        source="Lemma 1",
+        statement="frequencies",
+        column="closed form",
         quantity="slope of log mean i^-2a against log m farthest from -1, a = 3/4, 1, 3/2",
         expected=all_scales(
             within(
@@ -46,93 +46,92 @@ CLAIMS = (
             )
         ),
     ),
-    Claim(
+    Test(
         id="theorem1.delta-embedding",
         kind=THEORY,
-        statement="The embedding's update changes outputs by eta sigma_W sqrt(d + 2d(d-1)/(pi m))",
-        source="Theorem 1; Theorem 3",
+        statement="one-step",
+        column="embedding's update",
         quantity="largest |measured/predicted - 1| over (d, m), d >= 64",
         expected=all_scales(at_most(0.03, TOLERANCE, NOISE)),
     ),
-    Claim(
+    Test(
         id="theorem1.delta-output-uniform",
         kind=THEORY,
-        statement="The projection's update changes each token's output as stated, uniform alpha",
-        source="Theorem 1; Theorem 4",
+        statement="one-step",
+        column="projection's, equal frequencies",
         quantity="largest |measured/predicted - 1| over (d, m) and bins of ranks past 1, a = 0",
         expected=all_scales(at_most(0.05, TOLERANCE, NOISE)),
     ),
-    Claim(
+    Test(
         id="theorem1.delta-output-tail",
         kind=THEORY,
-        statement="The same under Zipf frequencies for tokens beyond rank 100",
-        source="Theorem 1; Theorem 4",
+        statement="one-step",
+        column="projection's, rare tokens",
         quantity="largest |measured/predicted - 1| over (d, m), ranks > 100, a = 1/2",
         expected=all_scales(at_most(0.05, TOLERANCE, NOISE)),
     ),
-    Claim(
+    Test(
         id="theorem1.head-tokens",
         kind=THEORY,
-        statement="The same for the most frequent token under Zipf frequencies, a = 1",
-        source="Theorem 4, whose permutation argument needs equal frequencies",
+        statement="one-step",
+        column="projection's, most frequent token",
         quantity="measured/predicted for rank 1, a = 1, mean over (d, m)",
         expected=all_scales(within(1, 0.05, TOLERANCE, NOISE)),
     ),
-    Claim(
+    Test(
         id="theorem1.exact-share",
         kind=CONTROL,
-        statement="Ours: with the exact mean of rho^2 in place of Theorem 4's term the change is "
-        "right for every token",
-        source="suite, repro.theory.sign_sgd.squared_share",
+        statement="exact-share",
+        column="linear model",
         quantity="largest |measured/exact - 1| over (d, m) and bins of ranks, a = 1/2 and 1",
         expected=all_scales(at_most(0.05, OURS, "room for the noise of the draws")),
     ),
-    Claim(
+    Test(
         id="theorem1.assumption-2",
         kind=THEORY,
-        statement="A residual independent of the weights is a realistic approximation",
-        source="Assumption 2",
+        statement="residual",
+        column="linear model",
         quantity="largest |measured/predicted - 1| over (d, m), the residual EW - Z of the model, "
         "uniform alpha",
         expected=all_scales(at_most(0.05, TOLERANCE, NOISE)),
     ),
-    Claim(
+    Test(
         id="theorem1.ratio",
         kind=THEORY,
-        statement="With m = 8d both changes of a frequent token balance at eta_E / eta_W = sqrt(d)",
-        source="Theorem 2; Section 3.1, interpolation",
+        statement="ratio",
+        column="linear model, m = 8d",
         quantity="slope of log delta_W / delta_E against log d, m = 8d, rank 1, a = 1",
         expected=all_scales(within(0.5, 0.05, TOLERANCE, TWO_LAWS)),
     ),
-    Claim(
+    Test(
         id="theorem1.rare-tokens",
         kind=THEORY,
-        statement="For rare tokens the projection's change grows as sqrt(d) only",
-        source="Section 3.1, after Theorem 2",
+        statement="regimes",
+        column="projection's, rare tokens",
         quantity="slope of log delta_W (sigma_E = 1) against log d, m = 8d, ranks > 100, a = 1",
         expected=all_scales(within(0.5, 0.05, TOLERANCE, TWO_LAWS)),
     ),
-    Claim(
+    Test(
         id="theorem1.mup-regime",
         kind=THEORY,
-        statement="With a vocabulary far below the width the change grows as d",
-        source="Section 3.1, after Theorem 1",
+        statement="regimes",
+        column="embedding's, m = 16",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 16",
         expected=all_scales(within(1, 0.05, TOLERANCE, TWO_LAWS)),
     ),
-    Claim(
+    Test(
         id="theorem1.large-vocabulary-regime",
         kind=THEORY,
-        statement="With m = 8d the change grows as sqrt(d)",
-        source="Section 3.1, after Theorem 2",
+        statement="regimes",
+        column="embedding's, m = 8d",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 8d",
         expected=all_scales(within(0.5, 0.05, TOLERANCE, TWO_LAWS)),
     ),
-    Claim(
+    Test(
         id="theorem1.figure-1-regime",
         kind=CONTROL,
-        statement="The paper's own Figure 1 (m = 32768 fixed) lies in the large-vocabulary regime",
-        source="suite, by the formula of Theorem 1",
+        statement="figure-1-regime",
+        column="closed form",
         quantity="slope of log delta_E (sigma_W = 1) against log d, m = 32768",
         expected=all_scales(within(0.5, 0.05, OURS, TWO_LAWS)),
     ),
@@ -372,7 +371,7 @@ FIGURE = Figure(
         "the 95 % interval of their slope, lines predicted (Hayou & Liu, Theorem 1)."
     ),
     studies=STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

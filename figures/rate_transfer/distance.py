@@ -1,12 +1,12 @@
 """How far muP's best rate is from its limit, against the width: of a network, and of their mean."""
 
 from figures.rate_transfer import _tables
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     CONTROL,
     OURS,
     THEORY,
     TOLERANCE,
-    Claim,
+    Test,
     below,
     of_one_run,
     over_seeds,
@@ -21,28 +21,28 @@ KNEE = 1024  # beyond which the paper sees a faster fall
 NARROW = 256  # to which the mean over networks is not lost in their scatter
 HALF_WAY = "half way to no fall, and to 1/n"
 HALF = within(-0.5, 0.25, TOLERANCE, HALF_WAY)
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="distance.network",
         kind=THEORY,
-        statement="A network's best rate comes to its limit as n^-1/2",
-        source="Section 3.1",
+        statement="distance",
+        column="a network",
         quantity=_tables.SLOPE.format("median distance from the limit"),
         expected={"reduced": HALF, "paper": HALF},
     ),
-    Claim(
+    Test(
         id="distance.beyond",
         kind=THEORY,
-        statement="Beyond n = 1024 it does so much faster",
-        source="Section 3.1",
+        statement="distance",
+        column="a network, n from 1024",
         quantity="the same, over widths from 1024",
         expected={"overnight": below(-0.75, OURS, "half way from -1/2 to -1")},
     ),
-    Claim(
+    Test(
         id="distance.mean",
         kind=CONTROL,
-        statement="The mean over networks comes to the limit faster, as 1/n",
-        source="ours",
+        statement="mean",
+        column="mean over networks",
         quantity="slope of log2 mean distance, sign included, against log2 n to 256, per data set",
         expected={"reduced": below(-0.75, OURS, "half way from -1/2 to -1")},
     ),
@@ -104,7 +104,7 @@ FIGURE = Figure(
         "the median over networks, and the mean with its sign, each a mean over data sets."
     ),
     studies=(RUNS,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

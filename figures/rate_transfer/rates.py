@@ -1,16 +1,15 @@
 """The best rate of the first step against the width, by parametrization."""
 
 from figures.rate_transfer import _tables
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     OURS,
     STATED,
     THEORY,
     TOLERANCE,
-    Claim,
+    Test,
     above,
     below,
     over_seeds,
-    reported,
     within,
 )
 from repro.verdicts.figure import Figure
@@ -25,31 +24,32 @@ def judged(bound):
     return {"reduced": bound, "paper": bound}
 
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="rates.limit",
         kind=THEORY,
-        statement="Under muP the best rate of the first step comes to (m / L) y'Ky / |Ky|^2",
-        source="Abstract; the formula is derived here",
+        statement="limit",
+        column="first step",
         quantity="median best rate over its limit at the largest width, mean over data sets",
         expected=judged(within(1, 0.05, TOLERANCE, "as far as n^-1/2 allows at the largest width")),
     ),
-    Claim(
+    Test(
         id="rates.sp",
         kind=THEORY,
-        statement="Under SP the best rate comes to no constant: it goes to 0",
-        source="Abstract",
+        statement="others",
+        column="SP",
         quantity=_tables.SLOPE.format("median best rate"),
         expected=judged(below(0, STATED, "a constant has slope 0")),
     ),
-    Claim(
+    Test(
         id="rates.ntp",
         kind=THEORY,
-        statement="Under NTP the best rate comes to no constant: of unequal inputs it stays random",
-        source="Abstract; that it is random is derived here",
+        statement="others",
+        column="NTP",
         quantity=_tables.SLOPE.format("spread of the best rate over networks"),
         expected=judged(above(-0.25, OURS, "half way from 0 to the -1/2 of what converges"))
-        | {"reduced": reported("no bound: 24 data sets tell what a pilot saw in 0.48 of tables")},
+        # 24 data sets tell what a pilot saw in 0.48 of tables.
+        | {"reduced": None},
     ),
 )
 
@@ -122,7 +122,7 @@ FIGURE = Figure(
         "line is under SP's: the two differ by a factor in the rate alone."
     ),
     studies=(RUNS,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

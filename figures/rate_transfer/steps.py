@@ -1,19 +1,19 @@
 """The best rate after four steps against the width."""
 
 from figures.rate_transfer import _tables
-from repro.verdicts.claims import THEORY, TOLERANCE, Claim, over_seeds, within
+from repro.verdicts.answers import THEORY, TOLERANCE, Test, over_seeds, within
 from repro.verdicts.figure import Figure
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 
 RUNS = "rate_transfer/several_steps"
 BOUND = within(0, 0.25, TOLERANCE, "a quarter of the way to SP's -1")
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="steps.constant",
         kind=THEORY,
-        statement="Under muP the best rate also comes to a constant after several steps, here four",
-        source="Section 4",
+        statement="limit",
+        column="after four steps",
         quantity=_tables.SLOPE.format("median best rate under muP"),
         expected={"reduced": BOUND, "paper": BOUND},
     ),
@@ -62,7 +62,7 @@ FIGURE = Figure(
         "over networks, mean over data sets."
     ),
     studies=(RUNS,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

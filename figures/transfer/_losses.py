@@ -8,7 +8,7 @@ import numpy as np
 
 from repro.core.study import OVERNIGHT
 from repro.transfer_bench.score import chosen_ratio, ratio_at_edge
-from repro.verdicts.claims import Claim, Expectation, Measurement, exact, reported
+from repro.verdicts.answers import Answer, Expectation, Measurement, exact
 from repro.verdicts.intervals import joined, no_finer_than, of_estimators
 from repro.verdicts.run_sweeps import gathered, slope_over_seeds, sweep_of
 from widthwise.checks.regret import Comparison
@@ -121,16 +121,15 @@ def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
     return {name: Losses(of[name]) for name in names if name in of}
 
 
-def at_night(workload: str) -> dict[str, Expectation]:
+def at_night(workload: str) -> dict[str, Expectation | None]:
     """What is expected overnight, besides `trained_scales`: nothing of a workload left out."""
-    left_out = reported("no night trains it")
-    return {} if workload in NIGHT else {OVERNIGHT: left_out}
+    return {} if workload in NIGHT else {OVERNIGHT: None}
 
 
-def of_all(claims: Iterable[Claim], found: Mapping[str, Measurement]) -> dict[str, Measurement]:
+def of_all(answers: Iterable[Answer], found: Mapping[str, Measurement]) -> dict[str, Measurement]:
     """What was found of every claim; nothing of those whose workload a scale leaves out."""
     nothing = exact(math.nan, 0, "it is not run at this scale")
-    return {claim.id: found.get(claim.id, nothing) for claim in claims}
+    return {each.id: found.get(each.id, nothing) for each in answers}
 
 
 def slope_measurement(losses: Losses, name: str) -> Measurement:

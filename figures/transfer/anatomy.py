@@ -6,14 +6,13 @@ from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, RATIO, WIDTH, WORKLOADS, Losses
 from repro.core.names import StageName
 from repro.statistics import t_interval
-from repro.verdicts.claims import (
-    CONTROL,
+from repro.verdicts.answers import (
     OURS,
     TRAINING,
-    Claim,
     Measurement,
+    Reading,
+    Test,
     above,
-    reported,
     trained_scales,
 )
 from repro.verdicts.figure import Figure
@@ -25,14 +24,13 @@ ARMS = {"even": "one rate", "tuned": "tuned ratio"}
 # The ViT's narrow model is best at ratio 1, which its records showed before there was this figure.
 TOLD = {name: words for name, words in WORKLOADS.items() if name != "vit"}
 SHOWN = ("SP", "muP")
-CLAIMS = (
+ANSWERS = (
     *(
-        Claim(
+        Test(
             id=f"anatomy.ratio-{workload}",
             kind=TRAINING,
-            statement=f"Tuning the embedding's rate apart on a narrow {name} makes the wide one "
-            "better under muP",
-            source="suite",
+            statement="ratio",
+            column=name,
             quantity="loss at the transferred rate with one rate for all layers minus that with "
             "the tuned ratio, nats",
             expected=trained_scales(
@@ -42,19 +40,16 @@ CLAIMS = (
         for workload, name in TOLD.items()
     ),
     *(
-        Claim(
+        Reading(
             id=f"anatomy.lead-{workload}",
-            kind=CONTROL,
-            statement=f"How much of muP's lead over SP comes from one rate for all layers, {name}",
-            source="suite",
-            quantity="SP's loss minus muP's at the transferred rate, with one rate for all layers "
+            words="SP's loss minus muP's at the transferred rate, with one rate for all layers "
             "minus with the tuned ratio, nats",
-            expected=trained_scales(reported("no bound: 0 if the ratio changes no ranking")),
+            beside="0 if the ratio changes no ranking",
         )
         for workload, name in TOLD.items()
     ),
 )
-LAWS = {claim.id: SIGN for claim in CLAIMS if claim.kind == TRAINING}
+LAWS = {claim.id: SIGN for claim in ANSWERS if isinstance(claim, Test)}
 
 
 def reduce(runs):
@@ -181,7 +176,7 @@ FIGURE = Figure(
         *_losses.STUDIES,
         *(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("even_proxy", "even")),
     ),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -2,18 +2,18 @@
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import WORKLOADS, Losses, reduce
-from repro.verdicts.claims import CONTROL, Claim, Measurement, over_seeds, reported, trained_scales
+from repro.verdicts.answers import (
+    Measurement,
+    Reading,
+    over_seeds,
+)
 from repro.verdicts.figure import Figure
 
-CLAIMS = tuple(
-    Claim(
+ANSWERS = tuple(
+    Reading(
         id=f"bowls.octave-{workload}",
-        kind=CONTROL,
-        statement="What missing the best rate of the largest width by an octave costs, "
-        f"{name}, muP",
-        source="suite",
-        quantity="mean loss a factor of 2 above and below the best rate minus that at it, nats",
-        expected=trained_scales(reported("no bound: how flat the bowls are")),
+        words="mean loss a factor of 2 above and below the best rate minus that at it, nats",
+        beside="how flat the bowls are",
     )
     for workload, name in WORKLOADS.items()
 )
@@ -34,7 +34,7 @@ def measure(data, scale):
 
     workloads = _losses.by_workload(data)
     octaves = {f"bowls.octave-{name}": found(losses) for name, losses in workloads.items()}
-    return _losses.of_all(CLAIMS, octaves)
+    return _losses.of_all(ANSWERS, octaves)
 
 
 def draw(data, scale):
@@ -57,7 +57,7 @@ FIGURE = Figure(
         "or asks for two rates of a readout that is the embedding."
     ),
     studies=_losses.STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.transfer._losses import LR, RATIO, Losses, of_rates
 from repro.statistics import t_interval
-from repro.verdicts.claims import TRAINING, Claim, above, below, trained_scales
+from repro.verdicts.answers import TRAINING, Test, above, below, trained_scales
 from repro.verdicts.figure import Figure
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES, SIGN
@@ -18,27 +18,26 @@ ARMS = {"plain": 0.0, "1/L": 1.0}
 COLUMNS = ["stage", POWER, DEPTH, RATIO, LR, "seed", LOSS, "chance"]
 COMPLETEP = "Dey et al. (arXiv 2505.01618), Figure 1"
 FALL = "loss of two blocks minus that of the deepest at the rate of two blocks, nats"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="depth.better-with-1-over-l",
         kind=TRAINING,
-        statement="At the shallow model's rate a deeper decoder is better where residual branches "
-        "are divided by the depth",
-        source=COMPLETEP,
+        statement="depth",
+        column="decoder, divided",
         quantity=FALL,
         expected=trained_scales(above(0)),
     ),
-    Claim(
+    Test(
         id="depth.worse-without",
         kind=TRAINING,
-        statement="At the shallow model's rate a deeper decoder is worse where they are not",
-        source=COMPLETEP,
+        statement="depth",
+        column="decoder, not divided",
         quantity=FALL,
         expected=trained_scales(below(0)),
     ),
 )
-LAWS = {claim.id: SIGN for claim in CLAIMS}
-JUDGED = {CLAIMS[0].id: "1/L", CLAIMS[1].id: "plain"}
+LAWS = {claim.id: SIGN for claim in ANSWERS}
+JUDGED = {ANSWERS[0].id: "1/L", ANSWERS[1].id: "plain"}
 
 
 def reduce(runs):
@@ -92,7 +91,7 @@ def simulate(law, recorded, scale, rng):
     design = Design(recorded, [LOSS], ["stage", POWER, DEPTH, RATIO, LR], log=False)
     losses = Depths(recorded)
     for claim, arm in JUDGED.items():
-        claimed = 1 if claim == CLAIMS[0].id else -1
+        claimed = 1 if claim == ANSWERS[0].id else -1
         found = float(losses.fall(arm, losses.proxy_rate()).mean())
         if not math.isfinite(found):
             continue
@@ -157,7 +156,7 @@ FIGURE = Figure(
         "2 (CompleteP)."
     ),
     studies=tuple(f"transfer/decoder_depth/{stage}" for stage in ("proxy", "shallow", "deep")),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

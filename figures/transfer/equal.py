@@ -5,57 +5,51 @@ import math
 import numpy as np
 
 from figures.transfer._losses import WORKLOADS
-from repro.verdicts.claims import ARITHMETIC, TOLERANCE, Claim, all_scales, at_most, exact
+from repro.verdicts.answers import ARITHMETIC, TOLERANCE, Test, all_scales, at_most, exact
 from repro.verdicts.figure import Figure
 from repro.verdicts.typeset import Table
 
 STUDY = "transfer/equal_runs"
 SAME = 1e-9  # largest relative difference of a loss
 DIGITS = 12  # of a loss: what comes after them, MKL's float64 tanh decides by the kind of CPU
-# Claim -> workload, the two names, and who says that they are the same.
+# Test -> workload, the two names, and what they are in words.
 PAIRS = {
     "equal.embedding-alone": (
         "decoder",
         ("SP (embedding x n)", "full-alignment"),
-        "SP at a rate of 1/n with the embedding's raised by n is full alignment",
-        "suite, from Everett et al. (arXiv 2407.05872), Table 1; Kalra & Barkeshli (arXiv "
-        "2605.21486)",
+        "decoder: SP at a rate of 1/n with the embedding's raised by n, full alignment",
     ),
     "equal.maximal-update": (
         "decoder",
         ("muP", "maximal-update"),
-        "Maximal-update, s = 1 of Dinan et al., is muP on the decoder",
-        "suite, from arXiv 2304.02034, equations 1.108 to 1.116, and arXiv 2203.03466, Table 3",
+        "decoder: maximal-update, s = 1 of Dinan et al., muP",
     ),
     "equal.multiplier-decoder": (
         "decoder",
         ("muP", "muP-multiplier"),
-        "muP with a multiplier on the readout is muP with it in the readout's init and rate",
-        "Ma et al. (arXiv 2602.10545), Table 2",
+        "decoder: muP with a multiplier on the readout, with it in its init and rate",
     ),
     "equal.multiplier-gpt2": (
         "gpt2",
         ("muP", "muP-multiplier"),
-        "With a tied readout, too, both forms of muP are one",
-        "Ma et al. (arXiv 2602.10545), Table 2",
+        "GPT-2, tied: the same two",
     ),
     "equal.zero-readout": (
         "mlp",
         ("muP", "full-alignment"),
-        "Where the readout starts at zero, full alignment is muP",
-        "suite, from Everett et al. (arXiv 2407.05872), Table 1",
+        "MLP whose readout starts at zero: full alignment, muP",
     ),
 }
-CLAIMS = tuple(
-    Claim(
+ANSWERS = tuple(
+    Test(
         id=claim,
         kind=ARITHMETIC,
-        statement=statement,
-        source=source,
+        statement="equal",
+        column=words,
         quantity="largest relative difference of the losses of five steps",
         expected=all_scales(at_most(SAME, TOLERANCE, "rounding of float64 over five steps")),
     )
-    for claim, (_, _, statement, source) in PAIRS.items()
+    for claim, (_, _, words) in PAIRS.items()
 )
 
 
@@ -92,7 +86,7 @@ def classes(found: dict[str, np.ndarray]) -> list[list[str]]:
 
 def measure(data, scale):
     found = {}
-    for claim, (workload, (one, other), _, _) in PAIRS.items():
+    for claim, (workload, (one, other), _) in PAIRS.items():
         of = losses(data, workload)
         # Equal trainings differ by the rounding of float64 alone, which one run tells. Said beside
         # it is the nearest training that is another.
@@ -128,7 +122,7 @@ FIGURE = Figure(
         "names shown alone."
     ),
     studies=(STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

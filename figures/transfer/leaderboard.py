@@ -13,11 +13,11 @@ from figures.transfer._losses import (
     Losses,
     reduce,
 )
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     STATED,
     TOLERANCE,
     TRAINING,
-    Claim,
+    Test,
     above,
     below,
     over_means,
@@ -28,32 +28,27 @@ from repro.verdicts.figure import Figure
 from repro.verdicts.noise import Design
 from repro.verdicts.power import AS_CLAIMED, SIDES, SIGN, Laws
 
-TENSOR_PROGRAMS = "Yang et al. (arXiv 2203.03466)"
-EVERETT = "Everett et al. (arXiv 2407.05872)"
-KALRA = "Kalra & Barkeshli (arXiv 2605.21486)"
-# What is compared with muP on the decoder, and who says that it is better.
-RIVALS = {"full-alignment": EVERETT, "LVP": "Hayou & Liu (arXiv 2506.15025), Figures 4 and 5"}
+RIVALS = ("full-alignment", "LVP")  # what is compared with muP on the decoder
 RULED_OUT = Laws("the embedding alone", ("every layer",))
 OF_NETWORKS = "they say it of their networks, not of each of these"
-CLAIMS = (
+ANSWERS = (
     *(
-        Claim(
+        Test(
             id=f"leaderboard.sp-regret-{workload}",
             kind=TRAINING,
-            statement=f"The rate tuned on a narrow {name} costs more at a larger width under SP "
-            "than under muP",
-            source=f"{TENSOR_PROGRAMS}, Figure 1",
+            statement="sp-costs",
+            column=name,
             quantity="regret by the grid of SP minus that of muP at the largest width, nats",
             expected=trained_scales(above(0, STATED, OF_NETWORKS)) | _losses.at_night(workload),
         )
         for workload, name in WORKLOADS.items()
     ),
     *(
-        Claim(
+        Test(
             id=f"leaderboard.wider-mup-{workload}",
             kind=TRAINING,
-            statement=f"At the transferred rate a wider {name} is better under muP",
-            source=f"{TENSOR_PROGRAMS}, Section 6",
+            statement="wider-better",
+            column=name,
             quantity="smallest fall of the loss at the transferred rate from a width to the next, "
             "nats",
             expected=trained_scales(above(0, STATED, OF_NETWORKS)) | _losses.at_night(workload),
@@ -61,22 +56,21 @@ CLAIMS = (
         for workload, name in WORKLOADS.items()
     ),
     *(
-        Claim(
+        Test(
             id=f"leaderboard.{name.lower()}-beats-mup",
             kind=TRAINING,
-            statement=f"Tuned at the largest width, {name} ends lower than muP on the decoder",
-            source=source,
+            statement="beats-mup",
+            column=f"decoder, {name}",
             quantity=f"tuned loss of {name} minus that of muP, nats",
             expected=trained_scales(below(0)),
         )
-        for name, source in RIVALS.items()
+        for name in RIVALS
     ),
-    Claim(
+    Test(
         id="leaderboard.embedding-alone",
         kind=TRAINING,
-        statement="What muP gains over SP is the embedding's rate: SP with that rate raised by "
-        "the width, which is full alignment, ends as low",
-        source=KALRA,
+        statement="embedding-alone",
+        column="decoder",
         quantity="share of muP's gain over SP, both tuned, that full alignment lacks",
         expected=trained_scales(
             within(
@@ -89,7 +83,7 @@ CLAIMS = (
     ),
 )
 LAWS = {
-    claim.id: RULED_OUT if claim.id == "leaderboard.embedding-alone" else SIGN for claim in CLAIMS
+    claim.id: RULED_OUT if claim.id == "leaderboard.embedding-alone" else SIGN for claim in ANSWERS
 }
 
 
@@ -126,7 +120,7 @@ def measure(data, scale):
         decoder.problem("SP", "muP", "full-alignment"),
         f"muP's gain {gained.mean():.4f} nats; {detail}",
     )
-    return _losses.of_all(CLAIMS, found)
+    return _losses.of_all(ANSWERS, found)
 
 
 def simulate(law, recorded, scale, rng):
@@ -225,7 +219,7 @@ FIGURE = Figure(
         "it, as two of them are registered; what it is by parabolas stands beside each."
     ),
     studies=_losses.STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

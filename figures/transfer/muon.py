@@ -4,12 +4,9 @@ import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import NAME, PROXY, Losses
-from repro.verdicts.claims import (
-    CONTROL,
-    Claim,
+from repro.verdicts.answers import (
+    Reading,
     over_seeds,
-    reported,
-    trained_scales,
 )
 from repro.verdicts.figure import Figure
 from repro.verdicts.intervals import joined
@@ -22,27 +19,18 @@ SOURCE = "suite; Jordan et al. (kellerjordan.github.io/posts/muon), Liu et al. (
 FALLS = "muon.match-rms-falls"
 # Reported, not judged: embedding and readout have the same learning rate, under muP, and hold it
 # where they have their own best, whatever the matrices between would take.
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Reading(
         id=FALLS,
-        kind=CONTROL,
-        statement="How Muon's best learning rate moves where the size of an update is made "
-        "AdamW's, beside where its spectral norm is kept",
-        source=SOURCE,
-        quantity="slope of log2 of the best rate against log2 of the width, match_rms_adamw minus "
+        words="slope of log2 of the best rate against log2 of the width, match_rms_adamw minus "
         "original",
-        expected=trained_scales(
-            reported("no bound: -1/2 if the hidden matrices alone decide, 0 if the rest does")
-        ),
+        beside="-1/2 if the hidden matrices alone decide, 0 if the rest does",
     ),
     *(
-        Claim(
+        Reading(
             id=f"muon.regret-{arm.split('_')[0]}",
-            kind=CONTROL,
-            statement=f"What the narrow decoder's rate costs at the largest width, Muon, {arm}",
-            source="suite",
-            quantity="regret by the grid: loss at the transferred rate minus the tuned loss, nats",
-            expected=trained_scales(reported("no bound: 0 if nothing is lost")),
+            words="regret by the grid: loss at the transferred rate minus the tuned loss, nats",
+            beside="0 if nothing is lost",
         )
         for arm in ARMS
     ),
@@ -106,7 +94,7 @@ FIGURE = Figure(
         "(dash-dotted)."
     ),
     studies=("transfer/decoder_muon/proxy", "transfer/decoder_muon/wide"),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

@@ -3,14 +3,13 @@
 import numpy as np
 
 from figures.transfer import _drawing
-from repro.verdicts.claims import (
-    CONTROL,
+from repro.verdicts.answers import (
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     below,
     over_both,
-    reported,
     trained_scales,
 )
 from repro.verdicts.figure import Figure
@@ -28,33 +27,28 @@ OF = {BOTH: "both", EMBEDDING: "embedding", READOUT: "readout"}
 QUANTITY = (
     "loss at the narrow model's best rate under that rule minus under muP, largest width, nats"
 )
-TOO_FEW = reported("no bound: below 0 by Hayou & Liu; ten seeds do not give a power of 0.9")
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id=BOTH,
         kind=TRAINING,
-        statement="Beside Muon, rates of embedding and readout that go as n^-1/2 lose more at a "
-        "larger width than muP's, which are constant and 1/n",
-        source=PAPER,
+        statement="muon-rest",
+        column="decoder",
         quantity=QUANTITY,
         expected=trained_scales(above(0)),
     ),
-    Claim(
+    Test(
         id=EMBEDDING,
         kind=TRAINING,
-        statement="Beside Muon, an embedding's rate that goes as n^-1/2 loses less at a larger "
-        "width than a constant one",
-        source="Hayou & Liu (arXiv 2506.15025), Section 4, of Adam and large vocabularies",
+        statement="muon-embedding",
+        column="decoder",
         quantity=QUANTITY,
-        expected=trained_scales(below(0)) | {"reduced": TOO_FEW},
+        expected=trained_scales(below(0))
+        | {"reduced": None},  # ten seeds do not give a power of 0.9,
     ),
-    Claim(
+    Reading(
         id=READOUT,
-        kind=CONTROL,
-        statement="What a readout's rate as n^-1/2 costs by itself",
-        source="suite",
-        quantity=QUANTITY,
-        expected=trained_scales(reported("no bound: it says which of the two changes costs")),
+        words=QUANTITY,
+        beside="it says which of the two changes costs",
     ),
 )
 LAWS = {BOTH: SIGN, EMBEDDING: SIGN}
@@ -196,7 +190,7 @@ FIGURE = Figure(
         "above the best are cut off."
     ),
     studies=("transfer/decoder_muon_rules/narrow", "transfer/decoder_muon_rules/wide"),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -6,29 +6,22 @@ import numpy as np
 
 from figures.transfer import _losses
 from figures.transfer._losses import ORDER, WORKLOADS, Losses, reduce
-from repro.verdicts.claims import CONTROL, Claim, Measurement, reported, trained_scales
+from repro.verdicts.answers import Measurement, Reading
 from repro.verdicts.figure import Figure
 from widthwise.checks.regret import Comparison
 
 LITTLE = 10  # % of the width's gain
 DRAWS = 400
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Reading(
         id="profile.rank-mup",
-        kind=CONTROL,
-        statement="How muP ranks by what is lost on the workloads that every parametrization is "
-        "defined for",
-        source="suite",
-        quantity="mean rank of muP, 1 the best",
-        expected=trained_scales(reported("no bound: the benchmark's score")),
+        words="mean rank of muP, 1 the best",
+        beside="the benchmark's score",
     ),
-    Claim(
+    Reading(
         id="profile.little-mup",
-        kind=CONTROL,
-        statement=f"On how many workloads at most {LITTLE} % of the width's gain is lost under muP",
-        source="suite",
-        quantity=f"share of workloads on which muP loses at most {LITTLE} %",
-        expected=trained_scales(reported("no bound: the benchmark's score")),
+        words=f"share of workloads on which muP loses at most {LITTLE} %",
+        beside="the benchmark's score",
     ),
 )
 Shares = dict[str, dict[str, float]]  # workload -> parametrization -> % lost, mean over seeds
@@ -191,7 +184,7 @@ FIGURE = Figure(
         "noise between the seeds on record."
     ),
     studies=_losses.STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,

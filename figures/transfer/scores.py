@@ -13,7 +13,11 @@ from repro.lineage.checkout import ROOT
 from repro.transfer_bench import references
 from repro.transfer_bench.matrix import Board, BoardRow
 from repro.transfer_bench.score import Estimate, Interval, Score
-from repro.verdicts.claims import CONTROL, Claim, Measurement, exact, reported, trained_scales
+from repro.verdicts.answers import (
+    Measurement,
+    Reading,
+    exact,
+)
 from repro.verdicts.figure import Aside, Asides, Bar, Figure
 from repro.verdicts.intervals import joined
 from repro.verdicts.typeset import Table
@@ -22,15 +26,12 @@ from widthwise.parametrization import shipped
 VERSION, NAMES, entries = _board.VERSION, _losses.ORDER, _board.entries
 WITH_SGD = sgd.WORKLOADS
 ALL = WORKLOADS | WITH_SGD
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Reading(
         id="scores.median-lost",
-        kind=CONTROL,
-        statement="Score, ours: what is lost under muP with AdamW",
-        source="suite",
-        quantity="median over workloads of the share lost under muP, %, against reference "
+        words="median over workloads of the share lost under muP, %, against reference "
         f"{_board.VERSION}",
-        expected=trained_scales(reported("no bound: the benchmark's score")),
+        beside="the benchmark's score",
     ),
 )
 
@@ -213,7 +214,7 @@ FIGURE = Figure(
         "Brackets: 95 % interval of the whole chain, over the seeds that tune and those that judge."
     ),
     studies=(*_losses.STUDIES, *sgd.STUDIES),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

@@ -3,13 +3,12 @@ AdamW."""
 
 from figures.transfer import _drawing, _losses, shift
 from figures.transfer._losses import reduce
-from repro.verdicts.claims import (
-    CONTROL,
+from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
-    reported,
     trained_scales,
     within,
 )
@@ -19,39 +18,34 @@ from repro.verdicts.power import Laws
 WORKLOADS = {"mlp_sgd": "MLP", "resnet_sgd": "ResNet-18"}
 STUDIES = tuple(f"transfer/{name}/{stage}" for name in WORKLOADS for stage in ("proxy", "wide"))
 SOURCE = "Yang et al. (arXiv 2203.03466), Figure 3"
-CLAIMS = (
+ANSWERS = (
     *(
-        Claim(
+        Test(
             id=f"sgd.sp-regret-{name.split('_')[0]}",
             kind=TRAINING,
-            statement=f"With SGD the rate tuned on a narrow {words} costs more at a larger width "
-            "under SP than under muP",
-            source=SOURCE,
+            statement="sp-costs",
+            column=f"{words}, SGD",
             quantity="regret by the grid of SP minus that of muP at the largest width, nats",
             expected=trained_scales(above(0)),
         )
         for name, words in WORKLOADS.items()
     ),
     *(
-        Claim(
+        Test(
             id=f"sgd.shift-mup-{name.split('_')[0]}",
             kind=TRAINING,
-            statement=f"With SGD under muP the best learning rate of the {words} is that of every "
-            "width",
-            source=SOURCE,
+            statement="mup-stays",
+            column=f"{words}, SGD",
             quantity="slope of log2 of the best rate against log2 of the width",
             expected=trained_scales(within(0, 0.25, TOLERANCE, shift.HALF_WAY)),
         )
         for name, words in WORKLOADS.items()
     ),
     *(
-        Claim(
+        Reading(
             id=f"sgd.lead-{name.split('_')[0]}",
-            kind=CONTROL,
-            statement=f"How far muP is ahead of SP with SGD, both tuned at full width, {words}",
-            source="suite",
-            quantity="tuned loss of SP minus that of muP, nats",
-            expected=trained_scales(reported("no bound: 0 if neither is ahead")),
+            words="tuned loss of SP minus that of muP, nats",
+            beside="0 if neither is ahead",
         )
         for name, words in WORKLOADS.items()
     ),
@@ -63,8 +57,8 @@ REGRET = Laws("SP as 1/n", ("SP as muP",))
 CONSTANT = Laws("constant", tuple(law for law in shift.SLOPES if law != "constant"))
 LAWS = {
     claim.id: CONSTANT if "shift" in claim.id else REGRET
-    for claim in CLAIMS
-    if claim.kind == TRAINING
+    for claim in ANSWERS
+    if isinstance(claim, Test)
 }
 
 
@@ -117,7 +111,7 @@ FIGURE = Figure(
         "rates that would have been chosen without each of the narrow model's."
     ),
     studies=STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

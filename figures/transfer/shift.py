@@ -6,24 +6,15 @@ import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce
-from repro.verdicts.claims import TOLERANCE, TRAINING, Claim, trained_scales, within
+from repro.verdicts.answers import TOLERANCE, TRAINING, Test, trained_scales, within
 from repro.verdicts.figure import Figure
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 
-SOURCES = {
-    "SP": "Yang et al. (arXiv 2203.03466), Figure 1; Everett et al. (arXiv 2407.05872), Table 1",
-    "muP": "Yang et al. (arXiv 2203.03466), Section 6",
-    "LVP": "Hayou & Liu (arXiv 2506.15025), Table 2",
-    "full-alignment": "Everett et al. (arXiv 2407.05872), Table 1",
-}
 LAW = {"SP": "1/n", "muP": "constant", "LVP": "constant", "full-alignment": "constant"}
 HALF_WAY = "half way to the next of the laws, which are 1/2 apart"
 SLOPES = {"1/n": -1.0, "n^-1/2": -0.5, "constant": 0.0, "n^1/2": 0.5}
-WORDS = {
-    "1/n": "falls as one over the width",
-    "constant": "is that of every width",
-}
+STATEMENTS = {"SP": "sp-falls", "muP": "mup-stays"}
 # Workload and parametrization of each claim, by its id.
 JUDGED = {
     f"shift.{name.lower()}-{workload}": (workload, name)
@@ -35,13 +26,12 @@ JUDGED = {
     )
     for workload in workloads
 }
-CLAIMS = tuple(
-    Claim(
+ANSWERS = tuple(
+    Test(
         id=claim,
         kind=TRAINING,
-        statement=f"Under {name} the best learning rate of the {WORKLOADS[workload]} "
-        f"{WORDS[LAW[name]]}",
-        source=SOURCES[name],
+        statement=STATEMENTS.get(name, "others-stay"),
+        column=WORKLOADS[workload] if name in STATEMENTS else f"{WORKLOADS[workload]}, {name}",
         quantity="slope of log2 of the best rate against log2 of the width",
         expected=trained_scales(within(SLOPES[LAW[name]], 0.25, TOLERANCE, HALF_WAY))
         | _losses.at_night(workload),
@@ -61,7 +51,7 @@ def measure(data, scale):
         for claim, (workload, name) in JUDGED.items()
         if workload in losses
     }
-    return _losses.of_all(CLAIMS, found)
+    return _losses.of_all(ANSWERS, found)
 
 
 def simulate(law, recorded, scale, rng):
@@ -113,7 +103,7 @@ FIGURE = Figure(
         "them."
     ),
     studies=_losses.STUDIES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -27,22 +27,22 @@ from figures.upscaling._runs import (
     stage_rows,
 )
 from repro.core.study import OVERNIGHT
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     CONTROL,
     STATED,
     TOLERANCE,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     below,
     of_one_run,
     over_means,
     over_seeds,
-    reported,
     trained_scales,
     within,
 )
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     OURS as SUITE,
 )
 from repro.verdicts.intervals import joined, spanning
@@ -50,27 +50,9 @@ from repro.verdicts.intervals import joined, spanning
 LONG = "upscaled-wins-long"
 WITH_TUNING = 1.4  # times cheaper, GPT-2 (F.4)
 STILL = below(1, SUITE, "the paper's sign, where scratch has as many steps in all")
-AT_NIGHT = {LONG: {OVERNIGHT: STILL}}
-OURS = (  # beside the paper's claims: id, statement, loss, baseline, what below 1 means
-    (
-        "upscaled-wins-tuned",
-        "from scratch at its own best learning rate, upscaled untuned",
-        *("training", " at its best rate", "still wins"),
-    ),
-    (
-        LONG,
-        "from scratch at its best rate, given the base's epochs as well, upscaled untuned",
-        "training",
-        " with the base's steps added",
-        "still wins",
-    ),
-    (
-        "validation",
-        "what the lower training loss is worth on held-out data",
-        "validation",
-        "",
-        "generalises",
-    ),
+OURS = (  # beside the paper's claims: id, loss, baseline, what below 1 means
+    ("upscaled-wins-tuned", "training", " at its best rate", "still wins"),
+    ("validation", "validation", "", "generalises"),
 )
 
 
@@ -86,21 +68,21 @@ def ours(setting):
     return [own for own in OURS if own[0] != "validation" or setting.key != "gpt2"]
 
 
-def curve_claims(figure, where, setting):
+def curve_claims(figure, setting):
     """Claims of a figure of curves: what the sweeps select, and that noise helps."""
     first, second, noise = setting.selected
     selected = (
-        ("lr", f"Sweep 1 selects {printed(first)}", "Sweep 1's rate", first),
-        ("lr-upscaled", f"Sweep 2 selects the rate {printed(second)}", "Sweep 2's rate", second),
-        ("noise", f"Sweep 2 selects noise {noise:g}", "Sweep 2's noise, as in the code", noise),
+        ("lr", f"Sweep 1's rate, printed as {printed(first)}", first),
+        ("lr-upscaled", f"Sweep 2's rate, printed as {printed(second)}", second),
+        ("noise", "Sweep 2's noise, as in the code", noise),
     )
     return (
         *(
-            Claim(
+            Test(
                 id=f"{figure}.selected-{name}",
                 kind=TRAINING,
-                statement=statement,
-                source=where,
+                statement="selected",
+                column=setting.name,
                 quantity=quantity,
                 expected={
                     "paper": within(
@@ -112,27 +94,23 @@ def curve_claims(figure, where, setting):
                 },
                 published=True,
             )
-            for name, statement, quantity, value in selected
+            for name, quantity, value in selected
         ),
-        Claim(
+        Reading(
             id=f"{figure}.lower-rate",
-            kind=TRAINING,
-            statement="Upscaled models take a lower learning rate than models from scratch, in "
-            "each setting the paper tunes",
-            source=where,
-            quantity="log2 of Sweep 2's rate over Sweep 1's",
-            expected=trained_scales(reported("no bound: below 0 in the paper")),
+            words="log2 of Sweep 2's rate over Sweep 1's",
+            beside="below 0 in the paper",
         ),
-        Claim(
+        Test(
             id=f"{figure}.noise-nonzero",
             kind=TRAINING,
-            statement="Noise makes the upscaled model better than going on without it",
-            source="Section 4; " + where,
+            statement="noise-helps",
+            column=setting.name,
             quantity=f"final training loss, {setting.over}, with noise minus without, each at its "
             "own best rate",
             expected=trained_scales(below(0)),
         ),
-        *(_target.claims(figure, where, setting) if setting.target else ()),
+        *(_target.claims(figure, setting) if setting.target else ()),
     )
 
 
@@ -141,36 +119,30 @@ def printed(rate):
     return f"{ROUNDED[rate]} ({rate:.4g} on its grid)" if rate in ROUNDED else f"{rate:g}"
 
 
-def win_claims(figure, where, setting):
+def win_claims(figure, setting):
     """Claims of the upscaled model against the wide one from scratch."""
     end = f"{figure}.%s-{setting.key}"
     return (
-        Claim(
+        Test(
             id=end % "upscaled-wins",
             kind=TRAINING,
-            statement=f"{setting.name}: upscaled ends below from scratch, for equal epochs",
-            source=where,
+            statement="lower",
+            column=setting.name,
             quantity=f"final training loss, {setting.over}, upscaled over from scratch",
             expected=trained_scales(below(1, STATED)),
         ),
-        Claim(
+        Reading(
             id=end % "baseline-near-optimal",
-            kind=TRAINING,
-            statement=f"{setting.name}: the base's learning rate remains near-optimal from scratch "
-            "at the target",
-            source="Section 4, protocol (2)",
-            quantity="what is left of upscaling's gain in final training loss where the model from "
+            words="what is left of upscaling's gain in final training loss where the model from "
             "scratch has its own best rate, one run",
-            expected=trained_scales(
-                reported("no bound: 1 if nothing is to be gained by tuning it")
-            ),
+            beside="1 if nothing is to be gained by tuning it",
         ),
         *(
-            Claim(
+            Test(
                 id=end % "mirrors",
                 kind=TRAINING,
-                statement=f"{setting.name}: on validation upscaled mirrors the trends of training",
-                source="Section 4, Evaluation and results",
+                statement="mirrors",
+                column=setting.name,
                 quantity=quantity,
                 expected=trained_scales(expected),
             )
@@ -178,40 +150,36 @@ def win_claims(figure, where, setting):
             if key == setting.key
         ),
         *(
-            Claim(
+            Reading(
                 id=end % name,
-                kind=CONTROL,
-                statement=f"Ours: {statement}",
-                source="suite",
-                quantity=f"final {loss} loss, upscaled over from scratch{how}",
-                expected=trained_scales(reported(f"no bound: below 1 if it {what}"))
-                | AT_NIGHT.get(name, {}),
+                words=f"final {loss} loss, upscaled over from scratch{how}",
+                beside=f"below 1 if it {what}",
             )
-            for name, statement, loss, how, what in ours(setting)
+            for name, loss, how, what in ours(setting)
         ),
-        Claim(
+        Test(
+            id=end % LONG,
+            kind=CONTROL,
+            statement="more-steps",
+            column=setting.name,
+            quantity="final training loss, upscaled with the narrow model's settings over from "
+            "scratch at its best rate with the base's steps added",
+            expected={OVERNIGHT: STILL},
+        ),
+        Reading(
             id=end % "faster",
-            kind=TRAINING,
-            statement=f"{setting.name}: upscaled reaches the from-scratch final loss early",
-            source=where,
-            quantity="steps to the from-scratch final loss over all steps",
-            expected=trained_scales(
-                reported(
-                    "no bound: below 1 if it is early; without any effect a mean curve crosses "
-                    "that loss early too, by its noise, in up to 97 % of tables"
-                )
-            ),
+            words="steps to the from-scratch final loss over all steps",
+            beside="below 1 if it is early; without any effect a mean curve crosses that loss "
+            "early too, by its noise, in up to 97 % of tables",
         ),
-        Claim(
+        Test(
             id=end % "end-to-end",
             kind=TRAINING,
-            statement=f"{setting.name}: {setting.end_to_end:g} times cheaper than from scratch, "
-            "base included",
-            source="Appendix F.4",
+            statement="cheaper",
+            column=setting.name,
             quantity="operations from scratch over those of the base and of the upscaled model "
             "until the from-scratch loss",
             expected={
-                "reduced": reported("no bound: above 1 if it pays"),
                 "paper": within(
                     setting.end_to_end,
                     0.1 * setting.end_to_end,
@@ -222,16 +190,14 @@ def win_claims(figure, where, setting):
             published=True,
         ),
         *(
-            Claim(
+            Test(
                 id=end % "end-to-end-with-tuning",
                 kind=TRAINING,
-                statement=f"{setting.name}: {WITH_TUNING:g} times cheaper than from scratch, base "
-                "and tuning included",
-                source="Appendix F.4",
+                statement="cheaper",
+                column=setting.name,
                 quantity="operations from scratch over those of the base, of Sweep 2 and of the "
                 "upscaled model until the from-scratch loss",
                 expected={
-                    "reduced": reported("no bound: above 1 if it pays"),
                     "paper": within(
                         WITH_TUNING, 0.1 * WITH_TUNING, TOLERANCE, "a tenth, as without the tuning"
                     ),
@@ -246,7 +212,7 @@ def win_claims(figure, where, setting):
 
 
 def measure_curves(figure, data, setting, scale):
-    """Claim id -> Measurement, for `curve_claims`."""
+    """Test id -> Measurement, for `curve_claims`."""
     stages = by_stage(data, scale)
     # The noise the paper prints is in its code's convention, so its selection is held against that
     # sweep; the upscaled runs took theirs from the sweep in Algorithm 2's.
@@ -288,7 +254,7 @@ def measure_curves(figure, data, setting, scale):
 
 
 def measure_wins(figure, data, setting, scale):
-    """Claim id -> Measurement, for `win_claims`.
+    """Test id -> Measurement, for `win_claims`.
 
     A baseline that diverged is no loss to be below: such a claim is not judged. Upscaled runs that
     diverged where the baseline's did not make their mean infinite, which is a loss.

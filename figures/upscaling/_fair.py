@@ -21,7 +21,7 @@ from figures.upscaling._runs import (
 )
 from repro.core.study import in_window
 from repro.verdicts import run_sweeps
-from repro.verdicts.claims import CONTROL, OURS, Claim, above, below, over_seeds, trained_scales
+from repro.verdicts.answers import CONTROL, OURS, Test, above, below, over_seeds, trained_scales
 from repro.verdicts.intervals import joined
 
 WHY = "the paper's sign, with both sides tuned"
@@ -31,12 +31,14 @@ EQUAL = {
     "equal-flops-tuned": "for equal operations, the base's counted",
     "more-steps-tuned": "where from scratch is given the base's steps as well",
 }
+STATEMENT = {"equal-flops-tuned": "equal-operations"}
+STATEMENT |= {name: name.removesuffix("-tuned") for name in EQUAL if name not in STATEMENT}
 LAST = [*EQUAL][-1]
 VALIDATION = "-valid"
 
 
 def names(figure, setting):
-    """Claim id -> (name in EQUAL, metric)."""
+    """Test id -> (name in EQUAL, metric)."""
     metrics = {"": "train_loss", VALIDATION: setting.validation}
     return {
         f"{figure}.{name}{end}-{setting.key}": (name, metric)
@@ -54,12 +56,11 @@ def claims(figure, setting):
         "valid_accuracy": f"final validation accuracy, {setting.over}, upscaled minus from scratch",
     }
     return tuple(
-        Claim(
+        Test(
             id=claim,
             kind=CONTROL,
-            statement=f"Ours: {setting.name}, both tuned at the target: upscaled ends better than "
-            f"from scratch {EQUAL[name]}",
-            source="suite, on Section 4 and Appendix F.4",
+            statement=STATEMENT[name],
+            column=setting.name,
             quantity=f"{words[metric]}, each at its own best rate there",
             expected=trained_scales(
                 above(0, OURS, WHY) if accurate and metric != "train_loss" else below(1, OURS, WHY)
@@ -79,7 +80,7 @@ def at(stages, name, share):
 
 
 def measure(figure, stages, setting, scale):
-    """Claim id -> Measurement, for `claims`."""
+    """Test id -> Measurement, for `claims`."""
     share = flops_ratio(setting.study, scale)
     problem = joined(
         edges(stages, setting, TARGET, "scratch_rates"), diverged(stages, "scratch_long")

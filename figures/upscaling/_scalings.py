@@ -6,7 +6,7 @@ that of the input layer and the hidden bias is of the outputs, that of the reado
 
 import numpy as np
 
-from repro.verdicts.claims import exact, over_means
+from repro.verdicts.answers import exact, over_means
 from repro.verdicts.typeset import Table
 
 # Why a bound of 0.05 on the error of a power.

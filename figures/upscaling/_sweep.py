@@ -16,10 +16,10 @@ from figures.upscaling._runs import (
     ratio,
     shared,
 )
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     STATED,
     TRAINING,
-    Claim,
+    Test,
     above,
     below,
     of_one_run,
@@ -34,23 +34,23 @@ def studies(setting, *more):
     return tuple(f"{setting.study}/{stage}" for stage in stages)
 
 
-def claims(figure, where):
+def claims(figure, setting):
     """The claim of a figure of a sweep."""
     return (
-        Claim(
+        Test(
             id=f"{figure}.optimal-noise",
             kind=TRAINING,
-            statement="An optimal noise level exists: less and more of it both end higher",
-            source=where,
+            statement="optimal-noise",
+            column=setting.name,
             quantity="final training loss at the small width: the smaller of zero noise at its own "
             "best rate and the largest noise at the selected one's, over the selected noise",
             expected=trained_scales(above(1, STATED)),
         ),
-        Claim(
+        Test(
             id=f"{figure}.nonzero-selected",
             kind=TRAINING,
-            statement="The sweep selects a noise that is not zero",
-            source="Section 4; " + where,
+            statement="optimal-noise",
+            column=setting.name,
             quantity="final training loss at the small width, the selected noise minus zero noise, "
             "each at its own best rate; 0 where the sweep selects none",
             expected=trained_scales(below(0)),
@@ -59,7 +59,7 @@ def claims(figure, where):
 
 
 def measure(figure, data, setting, scale):
-    """Claim id -> Measurement, for `claims`; of one seed where Sweep 2 is all there is."""
+    """Test id -> Measurement, for `claims`; of one seed where Sweep 2 is all there is."""
     stages = by_stage(data, scale)
     rows, metric = ends(stages, "tune_upscaled"), setting.metric_of("tune_upscaled")
     by_level = rows.groupby(LEVEL)[metric].min()

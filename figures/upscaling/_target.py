@@ -20,82 +20,67 @@ from figures.upscaling._runs import (
     share,
     shared,
 )
-from repro.verdicts.claims import (
-    CONTROL,
+from repro.verdicts.answers import (
     STATED,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     below,
     over_arms,
     over_seeds,
-    reported,
     trained_scales,
 )
 from repro.verdicts.intervals import joined
 from repro.verdicts.run_sweeps import at_end
 
 
-def claims(figure, where, setting):
+def claims(figure, setting):
     """The claims of one figure."""
     both = LEVEL in setting.target
-    what = "rate and noise are" if both else "the rate is"
-    tuned = (
-        "Rate and noise tuned on the small system transfer"
-        if both
-        else ("The rate tuned on the small system transfers")
-    )
     return (
-        Claim(
+        Reading(
             id=f"{figure}.regret",
-            kind=TRAINING,
-            statement=f"{tuned} to the target: {'they end' if both else 'it ends'} as low as "
-            f"{'those' if both else 'the one'} tuned there",
-            source=f"Section 4, protocol (3); Figure 1(b); {where}",
-            quantity="share of upscaling's gain over training from scratch, in final training "
+            words="share of upscaling's gain over training from scratch, in final training "
             "loss, that the transferred setting loses against the one "
             + ("tuned at the target" if both else "whose rate is tuned at the target"),
-            expected=trained_scales(reported("no bound: 0 if nothing is lost")),
+            beside="0 if nothing is lost",
         ),
-        Claim(
+        Reading(
             id=f"{figure}.regret-nats",
-            kind=CONTROL,
-            statement="Ours: what the transferred rate and noise cost at the target",
-            source="suite",
-            quantity="final training loss, transferred minus tuned at the target",
-            expected=trained_scales(reported("no bound: 0 if nothing is lost")),
+            words="final training loss, transferred minus tuned at the target",
+            beside="0 if nothing is lost",
         ),
-        Claim(
+        Test(
             id=f"{figure}.noise-at-target",
             kind=TRAINING,
-            statement=f"Noise helps also where {what} tuned at the target itself",
-            source="Section 3.1; Section 4",
+            statement="noise-at-target",
+            column=setting.name,
             quantity=f"final training loss, {setting.over}, with noise minus without, each at its "
             "best rate at the target",
             expected=trained_scales(below(0)),
         ),
-        Claim(
+        Test(
             id=f"{figure}.initial-jump",
             kind=TRAINING,
-            statement="Noise raises the loss at which the upscaled model starts",
-            source="Section 4, Evaluation and results",
+            statement="jump",
+            column=setting.name,
             quantity="training loss of the first batch, with noise over without",
             expected=trained_scales(above(1, STATED)),
         ),
-        Claim(
+        Test(
             id=f"{figure}.jump-above-base",
             kind=TRAINING,
-            statement="Noise lifts the loss at which the upscaled model starts above the one at "
-            "which the base ended",
-            source="Section 4, Evaluation and results",
+            statement="jump",
+            column=setting.name,
             quantity=f"training loss of the first batch, over the base's final one, {setting.over}",
             expected=trained_scales(above(1, STATED)),
         ),
-        Claim(
+        Test(
             id=f"{figure}.jump-gone",
             kind=TRAINING,
-            statement="The jump is gone within a few steps",
-            source="Section 4, Evaluation and results",
+            statement="jump-gone",
+            column=setting.name,
             quantity="training loss over the second window of steps, over the base's final one, "
             f"{setting.over}",
             expected=trained_scales(below(1, STATED)),
@@ -104,7 +89,7 @@ def claims(figure, where, setting):
 
 
 def measure(figure, stages, setting, used, tuning):
-    """Claim id -> Measurement, for `claims`. used: what Sweep 2 selects at the small width; tuning:
+    """Test id -> Measurement, for `claims`. used: what Sweep 2 selects at the small width; tuning:
     why it is no optimum."""
     up, scratch, tuned, quiet, start, quiet_start = (
         losses(stages, name)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from repro.statistics import slope
-from repro.verdicts.claims import exact, over_arms, over_seeds
+from repro.verdicts.answers import exact, over_arms, over_seeds
 from repro.verdicts.intervals import in_words, joined, of_estimators
 from repro.verdicts.optimum import cubic
 from repro.verdicts.run_sweeps import by_name, last_step, sweep_of

@@ -7,13 +7,13 @@ from figures.upscaling import _claims, _drawing, _fair, _laws
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
 from repro.core.study import OVERNIGHT
-from repro.verdicts.claims import reported
+from repro.verdicts.answers import Reading, Test
 from repro.verdicts.figure import Figure
 from studies.upscaling import _mlp, _whole
 
 # Of `_claims`; the jump after the start is shorter than the window, a pass, and is not asked for.
 NOISE = ("noise-nonzero", "noise-at-target")
-NO_BOUND = reported("no bound: six seeds do not give a power of 0.9")
+TOO_FEW = "six seeds do not give a power of 0.9"
 
 
 def figure(name: str, of: str, key: str, noise_told: bool) -> Figure:
@@ -24,21 +24,20 @@ def figure(name: str, of: str, key: str, noise_told: bool) -> Figure:
         study=f"{SETTINGS[key].study}_whole",
         windows={"reduced": _whole.BATCHES, "paper": _mlp.EPOCH["paper"]},
     )
-    where = f"suite, on {of}"
     fair, noise = _fair.names(name, setting), {f"{name}.{each}" for each in NOISE}
     asked = noise | {f"{name}.upscaled-wins-{key}", *fair}
     unbound = {claim for claim, (_, metric) in fair.items() if metric != "train_loss"}
     unbound |= set() if noise_told else noise
     every = (
-        *_claims.curve_claims(name, where, setting),
-        *_claims.win_claims(name, where, setting),
+        *_claims.curve_claims(name, setting),
+        *_claims.win_claims(name, setting),
     )
-    claims = tuple(
-        replace(
-            claim, expected={OVERNIGHT: NO_BOUND if claim.id in unbound else claim.at(OVERNIGHT)}
-        )
-        for claim in every
-        if claim.id in asked
+    answers = tuple(
+        Reading(test.id, test.quantity, TOO_FEW)
+        if test.id in unbound
+        else replace(test, expected={OVERNIGHT: test.at(OVERNIGHT)})
+        for test in every
+        if test.id in asked and isinstance(test, Test)
     )
     laws = _laws.curve_laws(name, setting) | _laws.win_laws(name, setting)
 
@@ -62,7 +61,7 @@ def figure(name: str, of: str, key: str, noise_told: bool) -> Figure:
         ),
         studies=(setting.study,),
         view=_drawing.CURVES,
-        claims=claims,
+        answers=answers,
         laws={claim: law for claim, law in laws.items() if claim in asked - unbound},
         reduce=reduce,
         measure=measure,

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     CONTROL,
     OURS,
     THEORY,
     TOLERANCE,
-    Claim,
+    Test,
     above,
     all_scales,
     at_most,
@@ -34,13 +34,13 @@ MARKERS = {"mlp": "o", "gpt2": "^", "resnet": "s"}  # of architectures, where th
 PLAIN, AWARE = "plain norm", "width-aware norm"
 BLOCK = 5  # steps, of which the largest difference is kept
 RUN = ["architecture", "optimizer", "factor"]
-CLAIMS = (
+ANSWERS = (
     *(
-        Claim(
+        Test(
             id=f"equivalence.{key}",
             kind=THEORY,
-            statement=f"A widened {name} trains as its base does",
-            source="Appendix C.4",
+            statement="equivalence",
+            column=name,
             quantity="largest difference over SGD, momentum, Nesterov, Adam, AdamW, AMSGrad, "
             "factors and steps",
             expected=all_scales(at_most(BOUND, TOLERANCE, ROUNDING)),
@@ -48,30 +48,30 @@ CLAIMS = (
         for key, name in ARCHITECTURES.items()
     ),
     *(
-        Claim(
+        Test(
             id=f"equivalence.{key}",
             kind=THEORY,
-            statement=f"A widened {name} trains as its base does",
-            source="Theorem 2.5; suite: the paper shows none",
+            statement="equivalence",
+            column=name,
             quantity="largest difference over SGD, momentum, Nesterov, Adam, AdamW, AMSGrad, "
             "factors and steps",
             expected=all_scales(at_most(BOUND, TOLERANCE, ROUNDING)),
         )
         for key, name in KINDS.items()
     ),
-    Claim(
+    Test(
         id="equivalence.clipping-plain",
         kind=CONTROL,
-        statement="Clipping by the global norm breaks the equivalence",
-        source="suite: the paper clips GPT-2 at 1.0 and does not discuss it",
+        statement="clipping",
+        column="MLP and GPT-2, plain norm",
         quantity="smallest over runs of each run's largest difference",
         expected=all_scales(above(BOUND, OURS, "more than rounding, by the bound of the others")),
     ),
-    Claim(
+    Test(
         id="equivalence.clipping-width-aware",
         kind=CONTROL,
-        statement="Clipping by a norm that widening does not change keeps it",
-        source="suite: the paper clips GPT-2 at 1.0 and does not discuss it",
+        statement="clipping",
+        column="MLP and GPT-2, width-aware norm",
         quantity="largest difference over runs and steps",
         expected=all_scales(at_most(BOUND, OURS, ROUNDING)),
     ),
@@ -226,7 +226,7 @@ FIGURE = Figure(
         "least. (Ma et al., Appendix C.4; clipping is the suite's.)"
     ),
     studies=(FREE, OWN, CLIPPING),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -2,15 +2,14 @@
 
 from figures.upscaling import _drawing, _runs, fig3
 from figures.upscaling._transfer import WIDTH
-from repro.verdicts.claims import (
-    CONTROL,
+from repro.verdicts.answers import (
     THEORY,
     TOLERANCE,
-    Claim,
+    Reading,
+    Test,
     all_scales,
     at_most,
     over_seeds,
-    reported,
 )
 from repro.verdicts.figure import Figure, View
 from repro.verdicts.noise import Design
@@ -21,22 +20,19 @@ STAGES = {
     "upscaled": "with noise, at its best rate",
     "upscaled_without_noise": "zero noise, at its best rate",
 }
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="fig1.stays-inside",
         kind=THEORY,
-        statement="Without noise training never leaves the subspace of widened models",
-        source="Figure 1; Theorem 2.5",
+        statement="equivalence",
+        column="MLP with AdamW, float32",
         quantity="largest distance from the subspace over the distance moved along it, float32",
         expected=all_scales(at_most(1e-3, TOLERANCE, "rounding of float32 along training")),
     ),
-    Claim(
+    Reading(
         id="fig1.leaves",
-        kind=CONTROL,
-        statement="Ours: with noise the distance from the subspace changes in training",
-        source="suite",
-        quantity="distance from the subspace at the end over its first record",
-        expected=all_scales(reported("no bound: not 1 where training uses the new directions")),
+        words="distance from the subspace at the end over its first record",
+        beside="not 1 where training uses the new directions",
     ),
 )
 LAWS = {"fig1.stays-inside": Laws(AS_CLAIMED, ("leaves as far as it moves",))}
@@ -125,7 +121,7 @@ FIGURE = Figure(
     ),
     studies=(*(f"{MLP}/{stage}" for stage in STAGES), TRANSFER),
     view=View("step", "outside", {"stage": tuple(STAGES)}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

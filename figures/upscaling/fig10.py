@@ -6,7 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce
 from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["gpt2"]
-CLAIMS = _claims.curve_claims("fig10", "Figure 10; F.3", SETTING)
+ANSWERS = _claims.curve_claims("fig10", SETTING)
 LAWS = _laws.curve_laws("fig10", SETTING)
 
 
@@ -27,7 +27,7 @@ FIGURE = Figure(
     caption=f"{_drawing.MEANING} {_drawing.final(SETTING)} (Ma et al., Figure 10.)",
     studies=(SETTING.study,),
     view=_drawing.CURVES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -6,7 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce
 from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["gpt2"]
-CLAIMS = _sweep.claims("fig11", "Figure 11; F.3")
+ANSWERS = _sweep.claims("fig11", SETTING)
 LAWS = _laws.sweep_laws("fig11")
 
 
@@ -25,7 +25,7 @@ FIGURE = Figure(
     ),
     caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 11"),
     studies=_sweep.studies(SETTING, "tune_upscaled_code"),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -6,9 +6,7 @@ from figures.upscaling._runs import SETTINGS, by_stage, reduce
 from repro.verdicts.figure import Figure
 
 SHOWN = [SETTINGS[key] for key in ("mlp", "resnet", "gpt2")]
-CLAIMS = tuple(
-    claim for s in SHOWN for claim in _claims.win_claims("fig2", "Figure 2; Section 4", s)
-)
+ANSWERS = tuple(claim for s in SHOWN for claim in _claims.win_claims("fig2", s))
 LAWS = {k: v for s in SHOWN for k, v in _laws.win_laws("fig2", s).items()}
 
 
@@ -52,7 +50,7 @@ FIGURE = Figure(
     ),
     studies=tuple(setting.study for setting in SHOWN),
     view=_drawing.CURVES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -17,12 +17,12 @@ from figures.upscaling._transfer import (
 from repro.core import discovery
 from repro.core.study import OVERNIGHT
 from repro.statistics import t_interval
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
-    reported,
     trained_scales,
     within,
 )
@@ -55,6 +55,7 @@ SWEEPS = {
     "lr": ("by_lr", "lr", "learning rate", "the best learning rate"),
     "noise": ("by_noise", LEVEL, "noise level", "the best noise"),
 }
+STATEMENT = {"lr": "rate", "noise": "noise-level"}
 # GPT-2's rates also have a stage a width, where the widths have seeds of their own.
 ARMS = {("gpt2", "lr"): ("by_lr_narrow", "by_lr_wide")}
 SERIES = [(key, sweep) for key in MODELS for sweep in SWEEPS if sweep == "lr" or key not in PRINTED]
@@ -79,38 +80,34 @@ def scales_of(key, sweep, expectation):
     return {OVERNIGHT: expectation, "paper": expectation}
 
 
-CLAIMS = (
+ANSWERS = (
     *(
-        Claim(
+        Test(
             id=f"fig3.transfer-{sweep}-{key}",
             kind=TRAINING,
-            statement=f"{MODELS[key][0]}: {SWEEPS[sweep][3]} does not depend on the target width",
-            source="Figure 3; Appendix F.5",
+            statement=STATEMENT[sweep],
+            column=MODELS[key][0],
             quantity=f"slope of log2 of {SWEEPS[sweep][3]} against log2 of the target width",
             expected=scales_of(key, sweep, within(0, 0.25, TOLERANCE, HALF_WAY)),
         )
         for key, sweep in SERIES
     ),
     *(
-        Claim(
+        Reading(
             id=f"fig3.lost-{sweep}-{key}",
-            kind=TRAINING,
-            statement=f"{MODELS[key][0]}: {SWEEPS[sweep][3]} of the narrowest model serves the "
-            "widest",
-            source="Figure 3; Section 3.2",
-            quantity="training loss of the widest at the narrowest's best value minus at its own, "
+            words="training loss of the widest at the narrowest's best value minus at its own, "
             "nats; both chosen on the other half of the seeds",
-            expected=trained_scales(reported("no bound: the paper prints no loss")),
+            beside="the paper prints no loss",
         )
         for key, sweep in SERIES
         if MODELS[key][2] == ""
     ),
     *(
-        Claim(
+        Test(
             id=f"fig3.asymmetric-{key}",
             kind=TRAINING,
-            statement=f"{MODELS[key][0]}: noise above the best costs more than noise below it",
-            source="Appendix F.5, noise sensitivity profile",
+            statement="optimal-noise",
+            column=MODELS[key][0],
             quantity="training loss an octave above the best noise minus an octave below it, "
             "nats, mean over target widths; the best is that of the other seeds' mean",
             expected=scales_of(key, "noise", above(0)),
@@ -124,7 +121,7 @@ POWERS = {AS_CLAIMED: 0.0, "SP": -1.0, "one std at every width": 0.5}
 RIVAL = {"lr": "SP", "noise": "one std at every width"}
 LAWS = {
     **{f"fig3.transfer-{sweep}-{key}": Laws(AS_CLAIMED, (RIVAL[sweep],)) for key, sweep in SERIES},
-    **{claim.id: SIGN for claim in CLAIMS if claim.id.startswith("fig3.asymmetric")},
+    **{claim.id: SIGN for claim in ANSWERS if claim.id.startswith("fig3.asymmetric")},
 }
 
 
@@ -367,7 +364,7 @@ FIGURE = Figure(
     studies=tuple(
         f"{MODELS[key][1]}/{stage}" for key, sweep in SERIES for stage in stages_of(key, sweep)
     ),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -6,9 +6,9 @@ from figures.upscaling._runs import SETTINGS, reduce
 from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["mlp-sgd"]
-CLAIMS = (
-    *_claims.curve_claims("fig4", "Figure 4; F.1", SETTING),
-    *_claims.win_claims("fig4", "Figure 4; F.1", SETTING),
+ANSWERS = (
+    *_claims.curve_claims("fig4", SETTING),
+    *_claims.win_claims("fig4", SETTING),
 )
 LAWS = _laws.curve_laws("fig4", SETTING) | _laws.win_laws("fig4", SETTING)
 
@@ -36,7 +36,7 @@ FIGURE = Figure(
     ),
     studies=(SETTING.study,),
     view=_drawing.CURVES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -6,7 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce
 from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["mlp-sgd"]
-CLAIMS = _sweep.claims("fig5", "Figure 5; F.1")
+ANSWERS = _sweep.claims("fig5", SETTING)
 LAWS = _laws.sweep_laws("fig5")
 
 
@@ -25,7 +25,7 @@ FIGURE = Figure(
     ),
     caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 5"),
     studies=_sweep.studies(SETTING, "tune_upscaled_code"),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -4,15 +4,15 @@ import numpy as np
 
 from figures.upscaling import _claims, _drawing, _laws, _runs
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     STATED,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     of_one_run,
     over_arms,
     over_seeds,
-    reported,
     trained_scales,
 )
 from repro.verdicts.figure import Figure, View
@@ -20,31 +20,28 @@ from repro.verdicts.intervals import joined
 from repro.verdicts.power import SIDES, SIGN
 
 SETTING, SGD = SETTINGS["mlp"], SETTINGS["mlp-sgd"]
-CLAIMS = (
-    *_claims.curve_claims("fig6", "Figure 6; F.1", SETTING),
-    Claim(
+ANSWERS = (
+    *_claims.curve_claims("fig6", SETTING),
+    Test(
         id="fig6.overfits",
         kind=TRAINING,
-        statement="The validation loss of the MLP upscaled with AdamW overfits",
-        source="Appendix F.1",
+        statement="adamw",
+        column="MLP with AdamW",
         quantity="validation loss of the upscaled model, at the end over after half of the steps",
         expected=trained_scales(above(1, STATED)),
     ),
-    Claim(
+    Test(
         id="fig6.more-accurate",
         kind=TRAINING,
-        statement="AdamW generally attains higher validation accuracy than SGD on this task",
-        source="Appendix F.1",
+        statement="adamw",
+        column="MLP with AdamW",
         quantity="final validation accuracy of the upscaled MLP, AdamW minus SGD",
         expected=trained_scales(above(0)),
     ),
-    Claim(
+    Reading(
         id="fig6.more-stable",
-        kind=TRAINING,
-        statement="AdamW is more stable than SGD",
-        source="Appendix F.1",
-        quantity="share of Sweep 2's runs that diverge, SGD minus AdamW, each on its own grid",
-        expected=trained_scales(reported("no bound: above 0 if AdamW is more stable")),
+        words="share of Sweep 2's runs that diverge, SGD minus AdamW, each on its own grid",
+        beside="above 0 if AdamW is more stable",
     ),
 )
 LAWS = _laws.curve_laws("fig6", SETTING) | {"fig6.overfits": SIGN, "fig6.more-accurate": SIGN}
@@ -130,7 +127,7 @@ FIGURE = Figure(
     view=View(
         "step", "train_loss", {"study": SETTING.study, "stage": _drawing.CURVES.only["stage"]}
     ),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

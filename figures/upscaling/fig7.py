@@ -6,7 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce
 from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["mlp"]
-CLAIMS = _sweep.claims("fig7", "Figure 7; F.1")
+ANSWERS = _sweep.claims("fig7", SETTING)
 LAWS = _laws.sweep_laws("fig7")
 
 
@@ -25,7 +25,7 @@ FIGURE = Figure(
     ),
     caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 7"),
     studies=_sweep.studies(SETTING, "tune_upscaled_code"),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

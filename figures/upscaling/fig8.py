@@ -4,19 +4,19 @@ import numpy as np
 
 from figures.upscaling import _claims, _drawing, _laws, _runs
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.verdicts.claims import TRAINING, Claim, below, over_seeds, trained_scales
+from repro.verdicts.answers import TRAINING, Test, below, over_seeds, trained_scales
 from repro.verdicts.figure import Figure
 from repro.verdicts.intervals import joined
 from repro.verdicts.power import SIDES, SIGN
 
 SETTING = SETTINGS["resnet"]
-CLAIMS = (
-    *_claims.curve_claims("fig8", "Figure 8; F.2", SETTING),
-    Claim(
+ANSWERS = (
+    *_claims.curve_claims("fig8", SETTING),
+    Test(
         id="fig8.generalisation",
         kind=TRAINING,
-        statement="The upscaled ResNet generalises worse, though its training loss is lower",
-        source="Section 4; Figure 8",
+        statement="mirrors",
+        column=SETTING.name,
         quantity=f"final validation accuracy, {SETTING.over}, upscaled minus from scratch",
         expected=trained_scales(below(0)),
     ),
@@ -63,7 +63,7 @@ FIGURE = Figure(
     caption=f"{_drawing.MEANING} {_drawing.ENDS} {_drawing.final(SETTING)} (Ma et al., Figure 8.)",
     studies=(SETTING.study,),
     view=_drawing.CURVES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

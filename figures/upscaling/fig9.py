@@ -6,7 +6,7 @@ from figures.upscaling._runs import SETTINGS, reduce
 from repro.verdicts.figure import Figure
 
 SETTING = SETTINGS["resnet"]
-CLAIMS = _sweep.claims("fig9", "Figure 9; F.2")
+ANSWERS = _sweep.claims("fig9", SETTING)
 LAWS = _laws.sweep_laws("fig9")
 
 
@@ -25,7 +25,7 @@ FIGURE = Figure(
     ),
     caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 9"),
     studies=_sweep.studies(SETTING),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -8,10 +8,10 @@ from figures.upscaling._powers import POWERS, draw_laws, draw_points, draw_power
 from repro.core import discovery
 from repro.statistics import slope
 from repro.theory import upscaling_limit
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     THEORY,
     TOLERANCE,
-    Claim,
+    Test,
     all_scales,
     at_most,
     exact,
@@ -36,21 +36,21 @@ NO_RIVAL = "a round figure; the nearest rival, n^-1/4, is outside"
 EXPONENT = {"smoke": within(-0.5, 0.2, TOLERANCE, NO_RIVAL)}
 EXPONENT |= dict.fromkeys(("reduced", "paper"), within(-0.5, 0.06, TOLERANCE, NO_RIVAL))
 LEFT_OUT = "what this many draws can tell; a term of eq. 30 left out moves y_t by 0.4 % to 2 %"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="infinite_width.limit",
         kind=THEORY,
-        statement="Before and after upscaling y_t converges to the recursions of infinite width",
-        source="E.3, eq. 24, 25; E.4, eq. 26 to 30",
+        statement="infinite-width",
+        column="convergence",
         quantity="exponent in n of the RMS of y_t - limit, the farthest from -1/2 over E.3, E.4, "
         "last step before and after, noises; n batches of networks",
         expected=EXPONENT,
     ),
-    Claim(
+    Test(
         id="infinite_width.mean",
         kind=THEORY,
-        statement="The limit is where the mean goes: what is left at finite width is random",
-        source="suite, on eq. 24, 25, 28, 30",
+        statement="infinite-width",
+        column="mean",
         quantity="|mean of y_t - limit| / limit at the largest width, the largest over the same",
         expected={
             "smoke": at_most(0.1, TOLERANCE, LEFT_OUT),
@@ -59,22 +59,20 @@ CLAIMS = (
             "paper": at_most(0.003, TOLERANCE, LEFT_OUT),
         },
     ),
-    Claim(
+    Test(
         id="infinite_width.equal-dynamics",
         kind=THEORY,
-        statement="gamma sigma^4 = gamma_up (sigma^2 + sigma_C^2)(sigma^2 + sigma_A^2) keeps the "
-        "limit of the narrow network trained on, three layers",
-        source="E.3, Conclusion",
+        statement="infinite-width",
+        column="three layers",
         quantity="exponent in n of the RMS of y_t - y'_(t-1), last step, the farthest from -1/2 "
         "over noise on B alone and on all weights under the rule",
         expected=EXPONENT,
     ),
-    Claim(
+    Test(
         id="infinite_width.altered-dynamics",
         kind=THEORY,
-        statement="With four layers noise alters the limit, also where gamma_up meets the "
-        "condition on the product, by what eq. 28 and 30 give",
-        source="E.4, Conclusion",
+        statement="infinite-width",
+        column="four layers",
         quantity="mean of y_t - y'_(t-1) at the largest width, last step, over that of the limits "
         "(not 0), the farthest from 1 over noises",
         expected=all_scales(
@@ -86,11 +84,11 @@ CLAIMS = (
             )
         ),
     ),
-    Claim(
+    Test(
         id="infinite_width.zero-noise",
         kind=THEORY,
-        statement="Without noise the widened network goes on as the narrow one, one step late",
-        source="E.3, eq. 25 with no noise; Section 2",
+        statement="infinite-width",
+        column="no noise",
         quantity="largest |y_t - y'_(t-1)| over networks, steps, 3 and 4 layers, k = 2 and 3, "
         "every matrix trained in float64",
         expected=all_scales(at_most(1e-12, TOLERANCE, "rounding of float64")),
@@ -359,7 +357,7 @@ FIGURE = Figure(
     ),
     studies=(GRID, ALONE),
     view=View("step", "mean", {"study": "grid", "noise": "hidden", "layers": 3, "phase": "before"}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

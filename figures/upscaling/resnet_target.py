@@ -9,7 +9,7 @@ from repro.verdicts.figure import Figure
 
 SETTING = replace(SETTINGS["resnet"], study="upscaling/resnet_at_target", target=("lr",))
 NAME = "resnet_target"
-CLAIMS = (*_target.claims(NAME, "suite, on Figure 8", SETTING), *_fair.claims(NAME, SETTING))
+ANSWERS = (*_target.claims(NAME, SETTING), *_fair.claims(NAME, SETTING))
 LAWS = _laws.target_laws(NAME) | _laws.fair_laws(NAME, SETTING)
 
 
@@ -37,7 +37,7 @@ FIGURE = Figure(
     ),
     studies=(SETTING.study,),
     view=_drawing.CURVES,
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -1,15 +1,15 @@
 """Table 1: what widening multiplies weights and hyperparameters by, read off built layers."""
 
 from figures.upscaling import _scalings
-from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most
 from repro.verdicts.figure import Figure
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="table1.widening",
         kind=SELF_CHECK,
-        statement="The suite widens as the table prints (a check of the suite)",
-        source="Table 1",
+        statement="built",
+        column="Table 1",
         quantity="largest relative error of a multiplier, over SGD, Adam, AdamW, types of weight, "
         "factors",
         expected=all_scales(at_most(1e-6, TOLERANCE, "rounding of float32")),
@@ -38,7 +38,7 @@ FIGURE = Figure(
         "or of the width a vector has (Ma et al., Table 1)."
     ),
     studies=(_scalings.STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

@@ -1,15 +1,15 @@
 """Table 2: muP's scalings by type of weight, read off built layers."""
 
 from figures.upscaling import _scalings
-from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most
 from repro.verdicts.figure import Figure
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="table2.powers",
         kind=SELF_CHECK,
-        statement="The suite's layers scale as the table prints (a check of the suite)",
-        source="Table 2",
+        statement="built",
+        column="Table 2",
         quantity="largest error of a power of a width, over types of weight",
         expected=all_scales(at_most(0.05, TOLERANCE, _scalings.DRAWN)),
     ),
@@ -36,7 +36,7 @@ FIGURE = Figure(
         "layers of widths 16 and 256 (Ma et al., Table 2)."
     ),
     studies=(_scalings.STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

@@ -1,15 +1,15 @@
 """Table 3: muP's scalings as they are built, read off built layers."""
 
 from figures.upscaling import _scalings
-from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, at_most
+from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most
 from repro.verdicts.figure import Figure
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="table3.powers",
         kind=SELF_CHECK,
-        statement="The suite's layers scale as the table prints (a check of the suite)",
-        source="Table 3",
+        statement="built",
+        column="Table 3",
         quantity="largest error of a power of a width, over layers and optimizers",
         expected=all_scales(at_most(0.05, TOLERANCE, _scalings.DRAWN)),
     ),
@@ -36,7 +36,7 @@ FIGURE = Figure(
         "layers of widths 16 and 256 (Ma et al., Table 3)."
     ),
     studies=(_scalings.STUDY,),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     table=table,

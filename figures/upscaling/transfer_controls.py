@@ -8,13 +8,13 @@ from figures.upscaling import fig3
 from figures.upscaling._transfer import LEVEL, WIDTH, log2_places, sweeps
 from figures.upscaling.fig3 import reduce
 from repro.statistics import t_interval
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     CONTROL,
     OURS,
-    Claim,
+    Reading,
+    Test,
     below,
     over_seeds,
-    reported,
     trained_scales,
 )
 from repro.verdicts.figure import Figure
@@ -25,31 +25,19 @@ from widthwise.checks.sweep import Sweep
 
 MODELS = {"mlp-sgd": "MLP with SGD", "mlp": "MLP with AdamW"}
 STUDY = {"mlp-sgd": "upscaling/mlp_sgd_controls", "mlp": "upscaling/mlp_adamw_controls"}
-# Sweep -> its stage, the control's, the axis in both, its name, and what the claim says.
+# Sweep -> its stage, the control's, the axis in both, and its name.
 SWEEPS = {
-    "lr": (
-        "by_lr",
-        "by_lr_sp",
-        "lr",
-        "learning rate",
-        "muP's learning rates transfer better than the standard parametrization's",
-    ),
-    "noise": (
-        "by_noise",
-        "by_noise_raw",
-        LEVEL,
-        "noise level",
-        "Algorithm 2's noise transfers better than one standard deviation at every width",
-    ),
+    "lr": ("by_lr", "by_lr_sp", "lr", "learning rate"),
+    "noise": ("by_noise", "by_noise_raw", LEVEL, "noise level"),
 }
 PAIRS = [(sweep, key) for sweep in SWEEPS for key in MODELS]
-CLAIMS = (
+ANSWERS = (
     *(
-        Claim(
+        Test(
             id=f"transfer_controls.{sweep}-{key}",
             kind=CONTROL,
-            statement=f"Ours: {MODELS[key]}: {SWEEPS[sweep][-1]}",
-            source="suite, on Figure 3",
+            statement="scalings",
+            column=f"{MODELS[key]}, {SWEEPS[sweep][3]}",
             quantity=f"final training loss at the widest target with the {SWEEPS[sweep][3]} that "
             "is best at the narrowest, over the control's with its own",
             expected=trained_scales(
@@ -59,15 +47,11 @@ CLAIMS = (
         for sweep, key in PAIRS
     ),
     *(
-        Claim(
+        Reading(
             id=f"transfer_controls.regret-{sweep}-{key}",
-            kind=CONTROL,
-            statement=f"Ours: {MODELS[key]}: what the {SWEEPS[sweep][3]} tuned at the narrowest "
-            "target costs at the widest",
-            source="suite, on Figure 3",
-            quantity="final training loss at the widest target with the narrowest's best value "
+            words="final training loss at the widest target with the narrowest's best value "
             "minus that with its own best, nats",
-            expected=trained_scales(reported("no bound: 0 if nothing is lost")),
+            beside="0 if nothing is lost",
         )
         for sweep, key in PAIRS
     ),
@@ -160,7 +144,7 @@ def draw(data, scale):
 
     figure, axes = drawing.panels(4, len(SWEEPS), width=3.6)
     for panels, sweep in zip(axes, SWEEPS, strict=True):
-        stage, _, axis, label, _ = SWEEPS[sweep]
+        stage, _, axis, label = SWEEPS[sweep]
         *curves, lost, judged = panels
         for panel, key in zip(curves, MODELS, strict=True):
             rows = data[(data["study"] == STUDY[key]) & (data["stage"] == stage)]
@@ -257,7 +241,7 @@ FIGURE = Figure(
         "over seeds. (Ours, on Ma et al., Figure 3.)"
     ),
     studies=tuple(f"{STUDY[key]}/{stage}" for sweep, key in PAIRS for stage in SWEEPS[sweep][:2]),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

@@ -5,13 +5,13 @@ from figures.upscaling import _runs
 from figures.upscaling._runs import LEVEL, SETTINGS
 from repro.core import discovery
 from repro.statistics import t_interval
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     STATED,
     TRAINING,
-    Claim,
+    Reading,
+    Test,
     above,
     over_seeds,
-    reported,
     trained_scales,
 )
 from repro.verdicts.figure import Figure, View
@@ -26,26 +26,22 @@ STAGES = ("tune", "base", "tune_upscaled", "upscaled")
 BESIDE = ("scratch", "tune_target", "upscaled_tuned")
 NAMES = dict(zip(STUDIES, ("first", "second", "third", "fourth"), strict=True))
 SMALL = "tuned at"
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    Test(
         id="tuning_width.shrinks",
         kind=TRAINING,
-        statement="Rate and noise transfer from models of about 100 units, and not from much "
-        "smaller ones",
-        source="Section 4, Evaluation and results; Section 5",
+        statement="tuning-width",
+        column=SETTING.name,
         quantity=f"final training loss at the target, {SETTING.over}, tuned on the narrowest model "
         "minus tuned on the widest",
         expected=trained_scales(above(0, STATED)),
     ),
     *(
-        Claim(
+        Reading(
             id=f"tuning_width.lost-{name}",
-            kind=TRAINING,
-            statement=f"What is lost by tuning on a small model: the {name} of four",
-            source="Section 4, Evaluation and results",
-            quantity="share of upscaling's gain over training from scratch, in final training "
+            words="share of upscaling's gain over training from scratch, in final training "
             "loss, that the setting tuned on it loses against the one tuned at the target",
-            expected=trained_scales(reported("no bound: 0 if nothing is lost")),
+            beside="0 if nothing is lost",
         )
         for name in NAMES.values()
     ),
@@ -154,7 +150,7 @@ FIGURE = Figure(
         *(f"{study}/{stage}" for study in OTHERS for stage in STAGES),
     ),
     view=View("step", "train_loss", {"stage": ("upscaled",)}),
-    claims=CLAIMS,
+    answers=ANSWERS,
     laws=LAWS,
     reduce=_runs.reduce,
     measure=measure,

@@ -14,9 +14,10 @@ from repro.core.papers import ARXIV, FILE
 from repro.errors import UserError, did_you_mean
 from repro.lineage.checkout import ROOT
 from repro.report import cited, costs, marks
-from repro.verdicts import bounds
+from repro.verdicts import statements
 from repro.verdicts.preregistration import Registered
 from repro.verdicts.printed import Printed
+from repro.verdicts.statements import Statement
 
 SLUG = re.compile(r"[a-z][a-z0-9_]*")
 FIRST_SEED = 9000  # of seeds that are on no record
@@ -72,18 +73,22 @@ STUDY = Study(
 FIGURE = Template('''\
 """The learning rate that LVP gives the embedding, over widths."""
 
-from repro.verdicts.claims import SELF_CHECK, TOLERANCE, Claim, all_scales, over_seeds, within
+from repro.verdicts.answers import Reading, Test, all_scales, over_seeds, within
+from repro.verdicts.answers import SELF_CHECK, TOLERANCE
 from repro.verdicts.figure import Figure
 
-CLAIMS = (
-    Claim(
+ANSWERS = (
+    # A test: a statement of statements.csv, where it is tested, and a bound that binds.
+    Test(
         id="$name.embedding-lr",
-        kind=SELF_CHECK,
-        statement="LVP scales the embedding's learning rate as d^-1/2",
-        source="Hayou & Liu, Table 2",
+        kind=SELF_CHECK,  # what it rests on: TRAINING, THEORY, ARITHMETIC; of ours CONTROL
+        statement="$statement",
+        column="embedding",
         quantity="exponent of d",
         expected=all_scales(within(-0.5, 0.01, TOLERANCE, "rounding of float32 in a fit")),
     ),
+    # A reading: a number with nothing to be held against.
+    Reading(id="$name.largest-lr", words="learning rate of the narrowest model's embedding"),
 )
 
 
@@ -104,7 +109,14 @@ def measure(data, scale):
     def of_seeds(seeds):
         return exponent(data[data["seed"].isin(seeds)])
 
-    return {"$name.embedding-lr": over_seeds(of_seeds, data["seed"].unique())}
+    def largest(seeds):
+        return data[data["seed"].isin(seeds)]["lr"].max()
+
+    seeds = data["seed"].unique()
+    return {
+        "$name.embedding-lr": over_seeds(of_seeds, seeds),
+        "$name.largest-lr": over_seeds(largest, seeds),
+    }
 
 
 def draw(data, scale):
@@ -122,7 +134,7 @@ FIGURE = Figure(
     outcome="LVP's learning rate of the embedding goes as d^{$name.embedding-lr}",
     caption="Learning rate of the embedding's group against the width d, a point a model.",
     studies=("$study",),
-    claims=CLAIMS,
+    answers=ANSWERS,
     reduce=reduce,
     measure=measure,
     draw=draw,
@@ -165,6 +177,7 @@ def paper(slug: str, arxiv: str) -> list[str]:
     files = {
         f"studies/{slug}/{FILE}": filled,
         f"studies/{slug}/README.md": PAGE.format(slug=slug),
+        f"studies/{slug}/statements.csv": f"{columns(Statement)}\n{','.join(LVP)}\n",
         f"studies/{slug}/printed.csv": f"{columns(Printed)}\n",
         f"studies/{slug}/registered.csv": f"{columns(Registered)}\n",
         **_template(slug, "first", WIDTHS, SEEDS),
@@ -198,18 +211,23 @@ def figure(
     return _written(_template(slug, own, widths or WIDTHS, seeds or SEEDS), name)
 
 
+# What the template's test is of.
+LVP = ("lvp", "LVP scales the embedding's learning rate as d^-1/2", "ours")
+
+
 def columns(kind: type) -> str:
     """The head of a table of such rows."""
     return ",".join(field.name for field in fields(kind))
 
 
 def _template(slug: str, own: str, widths: Sequence[float], seeds: int) -> dict[str, str]:
-    """The files of the smallest study and figure."""
+    """The files of the smallest study and figure, whose test is of the paper's first statement."""
+    statement = next(iter(statements.of_paper(slug)), LVP[0])
     study = f"{slug}/{own}_runs"
     grid = {"widths": [*widths], "seeds": [*range(seeds)]}
     return {
         f"studies/{study}.py": STUDY.substitute(grid),
-        f"figures/{slug}/{own}.py": FIGURE.substitute(name=own, study=study),
+        f"figures/{slug}/{own}.py": FIGURE.substitute(name=own, study=study, statement=statement),
     }
 
 
@@ -297,7 +315,7 @@ def _axis(stages, word: str) -> str:
 
 
 def _written(files: dict[str, str], figure_name: str) -> list[str]:
-    """Write files, then the pages that list papers, bounds and costs."""
+    """Write files, then the pages that list papers and costs."""
     for file in files:
         if (ROOT / file).exists():
             raise UserError(f"{file}: is there already; choose another name, or remove it")
@@ -320,12 +338,8 @@ def _written(files: dict[str, str], figure_name: str) -> list[str]:
 
 
 def pages(root: Path = ROOT) -> list[str]:
-    """Write what pages say of the papers, bounds and costs of all figures; returns the pages."""
+    """Write what pages say of the papers and the costs of all figures; returns the pages."""
     written = cited.write(root)
-    for name, command, lines in (
-        ("docs/verdicts.md", bounds.COMMAND, bounds.lines),
-        ("docs/cost.md", costs.COMMAND, costs.lines),
-    ):
-        marks.fill(root / name, command, lines)
-        written.append(root / name)
+    marks.fill(root / "docs/cost.md", costs.COMMAND, costs.lines)
+    written.append(root / "docs/cost.md")
     return [path.relative_to(root).as_posix() for path in written]

@@ -17,7 +17,7 @@ from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.lineage.checkout import ROOT
-from repro.products.explain import find_claim
+from repro.products.explain import find_test
 from repro.products.records import RECORDS, read_record
 from repro.products.run_table import as_csv, tabulate
 from repro.verdicts import preregistration
@@ -68,13 +68,13 @@ def row(
 
     Raises UserError where the claim does not bind at this scale, or its figure has no laws.
     """
-    name, figure_name, claim = find_claim(word)
+    name, figure_name, claim = find_test(word)
     paper, scale = name.split("/")[0], suite.config.scale
     laws = figure_named(figure_name).laws.get(claim.id)
     if laws is None:
         raise UserError(f"{name}: its figure has no laws of it, by which its power is planned")
     if not claim.binds(scale, suite.is_embedded(figure_name)):
-        raise UserError(f"{name}: {claim.elsewhere(scale, suite.is_embedded(figure_name))}")
+        raise UserError(f"{name}: binds at {claim.place}, not at {scale} on {suite.label} data")
     plan = dict(trials.planned(suite, figure_name, table, seeds))[claim.id]
     figures = {key: float(f"{getattr(plan, key):.3g}") for key in ("power", "told", "error")}
     found: dict[str, Any] = {

@@ -11,26 +11,26 @@ from repro.core import catalog, discovery
 from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
-from repro.products.records import on_record, only_one, read_record, recorded
-from repro.verdicts import power
-from repro.verdicts.claims import Claim, Expectation, Measurement
+from repro.products.records import only_one, read_record, recorded
+from repro.verdicts import power, words
+from repro.verdicts.answers import Expectation, Measurement, Test
 from repro.verdicts.figure import figure_named
-from repro.verdicts.judged_claims import JudgedClaim
 from repro.verdicts.judging import called, check_measured
 from repro.verdicts.power import EDGE, LOWER, PAPER, RIVAL, UPPER, Trial
-from repro.verdicts.typeset import markdown
+from repro.verdicts.results import (
+    AGREES,
+    DIFFERS,
+)
 from repro.verdicts.verdict import by_bound, factor_for, widened
-from repro.verdicts.words import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
 
 DRAWS = 200
-PAGE = "power --page"
 
 
-def tested(figure_name: str, scale: str, embedded: bool) -> list[Claim]:
+def tested(figure_name: str, scale: str, embedded: bool) -> list[Test]:
     """The claims of a figure whose power counts: those with laws that bind at this scale on this
     data."""
     figure = figure_named(figure_name)
-    return [c for c in figure.claims if c.id in figure.laws and c.binds(scale, embedded)]
+    return [t for t in figure.tests if t.id in figure.laws and t.binds(scale, embedded)]
 
 
 def measured(
@@ -59,7 +59,7 @@ def measured(
             )
         with called(figure_name, "measure"):
             values = figure.measure(drawn, scale)
-        check_measured(file, figure.claims, values)
+        check_measured(file, figure.answers, values)
         for claim in claims:
             found[claim.id].append(values[claim.id])
         if number == 1 and drawn.equals(before):  # nothing in it is random: the rest is the same
@@ -123,6 +123,13 @@ class Planned:
     law: str
 
 
+def _bound(test: Test, scale: str) -> Expectation:
+    """What a test that binds is held against."""
+    bound = test.at(scale)
+    assert bound
+    return bound
+
+
 def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) -> Iterator[str]:
     """What the register asks of a design, a line a claim. Drawn from another table than a record,
     as a pilot's.
@@ -139,7 +146,7 @@ def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) ->
 def planned(
     suite: Suite, figure_name: str, data: Path, seeds: int | None
 ) -> Iterator[tuple[str, Planned]]:
-    """Claim -> what the design promises of it."""
+    """Test -> what the design promises of it."""
     import pandas as pd
 
     scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
@@ -155,18 +162,18 @@ def planned(
         its = figure.laws[claim.id]
 
         doubled = {law: doubled_noise(found[law][claim.id]) for law in its.names}
-        own, bound = doubled[its.paper], claim.at(scale)
+        own, bound = doubled[its.paper], _bound(claim, scale)
         at = {its.edge: doubled[its.edge]} if its.edge else at_edges(bound, own)
         calibration = max((factor_for(bound, v, DIFFERS) for v in at.values()), default=1.0)
         rivals = [factor_for(bound, doubled[rival], AGREES) for rival in its.rivals]
         strict = max(calibration, *rivals)
 
         def share(
-            values: Sequence[Measurement], *wanted: str, claim=claim, wide=calibration, more=strict
+            values: Sequence[Measurement], *wanted: str, bound=bound, wide=calibration, more=strict
         ) -> float:
             """Of the verdicts that come out, as `evidence.judge` has them."""
-            seen = [by_bound(claim, widened(m, wide), scale, embedded).seen for m in values]
-            held = [by_bound(claim, widened(m, more), scale, embedded).seen for m in values]
+            seen = [by_bound(bound, widened(m, wide)).seen for m in values]
+            held = [by_bound(bound, widened(m, more)).seen for m in values]
             told = (h if s == AGREES else s for s, h in zip(seen, held, strict=True))
             return sum(each in wanted for each in told) / max(len(values), 1)
 
@@ -224,11 +231,12 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
     names = dict.fromkeys(law for claim in claims for law in laws[claim.id].names)
     found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
 
-    def trial(claim: Claim, law: str, role: str, values: Sequence[Measurement]) -> Trial:
-        seen = [by_bound(claim, each, scale, embedded).seen for each in values]
+    def trial(claim: Test, law: str, role: str, values: Sequence[Measurement]) -> Trial:
+        bound = _bound(claim, scale)
+        seen = [by_bound(bound, each).seen for each in values]
         counted = (len(seen), seen.count(AGREES), seen.count(DIFFERS))
         false = AGREES if role == RIVAL else DIFFERS
-        factor = float(f"{factor_for(claim.at(scale), values, false):.4g}")
+        factor = float(f"{factor_for(bound, values, false):.4g}")
         return Trial(scale, suite.label, claim.id, law, role, *counted, factor, digest)
 
     trials = []
@@ -240,7 +248,7 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
         edges = (
             {its.edge: found[its.edge][claim.id]}
             if its.edge
-            else at_edges(claim.at(scale), found[its.paper][claim.id])
+            else at_edges(_bound(claim, scale), found[its.paper][claim.id])
         )
         trials += [trial(claim, law, EDGE, values) for law, values in edges.items()]
     return trials
@@ -280,7 +288,7 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
         order = [
             claim.id
             for figure in map(figure_named, figures)
-            for claim in figure.claims
+            for claim in figure.tests
             if claim.id in figure.laws
         ]
         here = (suite.config.scale, suite.label)
@@ -301,31 +309,4 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
                 power.write(paper, sorted([*kept, *rows], key=place))
         for claim in dict.fromkeys(trial.claim for trial in rows):
             found = [trial for trial in rows if trial.claim == claim]
-            yield f"{paper}/{claim}: {power.in_words(found)}"
-
-
-def false_verdicts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
-    """How often the verdicts that were given would be false by their trials, a table with its head:
-    a line a paper and verdict. Of a claim the law counts under which that is the most often."""
-
-    def worst(row: JudgedClaim, seen: str) -> float | None:
-        found = power.of_claim(row["paper"], row["claim"], row["scale"], row["data"])
-        return max((share for _, share in power.errors(seen, found)), default=None)
-
-    table = [["claims of", "verdict", "given", "tried", "false at most", "false in the mean"]]
-    for paper in dict.fromkeys(row["paper"] for row in rows):
-        for verdict, seen in ((REPRODUCED, AGREES), (NOT_REPRODUCED, DIFFERS)):
-            given = [row for row in rows if (row["paper"], row["verdict"]) == (paper, verdict)]
-            found = [worst(row, seen) for row in given]
-            tried = [share for share in found if share is not None]
-            words = (
-                [f"{100 * v:.1f} %" for v in (max(tried), np.mean(tried))] if tried else ["-"] * 2
-            )
-            table.append([f"`{paper}`", verdict, str(len(given)), str(len(tried)), *words])
-    return table
-
-
-def page(suite: Suite) -> list[str]:
-    """`false_verdicts` of the verdicts on record at the configured scale and data; lines of
-    Markdown."""
-    return markdown(false_verdicts(on_record(suite)))
+            yield f"{paper}/{claim}: {words.laws([power.as_json(trial) for trial in found])}"

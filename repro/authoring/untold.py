@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from repro.core.suite import Suite
-from repro.verdicts.claims import FEWEST, TRAINING
+from repro.verdicts.answers import FEWEST, TRAINING
 from repro.verdicts.figure import figure_named
-from repro.verdicts.words import INCONCLUSIVE
+from repro.verdicts.results import INCONCLUSIVE
 
 
 def untold(suite: Suite, figures: Iterable[str]) -> list[str]:
@@ -17,7 +17,7 @@ def untold(suite: Suite, figures: Iterable[str]) -> list[str]:
     for name in figures if fewest else ():
         claims = [
             claim.id
-            for claim in figure_named(name).claims
+            for claim in figure_named(name).tests
             if claim.kind == TRAINING and claim.binds(scale, suite.is_embedded(name))
         ]
         seeds = _most_seeds(suite, name) if claims else fewest

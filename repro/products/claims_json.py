@@ -1,4 +1,5 @@
-"""claims.json: every judged claim at all scales and on all data, for a program to read. No torch.
+"""claims.json: all tests and readings at all scales and on all data, for a program to read.
+No torch.
 
 `repro record` and `repro rejudge` write it into records/, and a report has its own. Its schema is
 docs/claims-schema.json, which `python -m repro.products.claims_json` prints.
@@ -9,47 +10,60 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, NamedTuple, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
 from repro.core import discovery
 from repro.core.study import SCALES
 from repro.errors import UserError
 from repro.files import REMEDY, json_bytes, read_json, sha256_file
 from repro.lineage.provenance import devices
+from repro.verdicts import answers, power, statements, words
 from repro.verdicts import badge as badges
-from repro.verdicts import claims, words
-from repro.verdicts.judged_claims import JudgedClaim
-from repro.verdicts.printed import targets_of
+from repro.verdicts.results import Judged, Results, Row, Taken
 from widthwise.hints import misfit
 
 
-class Target(TypedDict):
-    """A number that the paper prints, to hold the measured value against."""
+class FiledTest(Judged):
+    """A test that binds, at its scale and on its data."""
 
-    value: str  # as printed, with the paper's digits; `<` or `>` where it says only a side
-    number: float  # the value as a number, without that sign
-    unit: str  # in plain words; `1` where there is none
-    place: str  # where the paper prints it
-    what: str  # what it is of; may be a part of the claim's quantity
-
-
-class FiledClaim(JudgedClaim):
-    """A judged claim, the printed numbers beside the measured one, and what it was measured on."""
-
-    targets: list[Target]  # the numbers that the paper prints for it
     device: str  # of its runs: `cpu`, or the GPU's model
-    data_sha256: str  # SHA-256 of the figure's data.csv, which it was measured on
-    picture_sha256: str  # SHA-256 of the figure's picture, a PNG
     registered: str  # whether it was fixed before its runs, in the register's words
-    seeds: list[int]  # of the figure's runs
-    runs: int  # how many the figure is made of
-    command: str  # what builds the figure anew
+
+
+class FiledReading(Taken):
+    """A number that is held against nothing at its scale, or that is a test at another."""
+
+    device: str  # of its runs: `cpu`, or the GPU's model
+
+
+class FiledFigure(TypedDict):
+    """A figure at one scale on one data source: what its tests and readings are of."""
+
+    figure: str  # `<paper>/<figure>`
+    scale: str  # of its runs
+    data: str  # of its runs
+    device: str  # of its runs
+    data_sha256: str  # SHA-256 of its data.csv
+    picture_sha256: str  # SHA-256 of its picture, a PNG
+    seeds: list[int]  # of its runs
+    runs: int  # how many it is made of
+    chosen_after_seeing: str  # settings chosen after seeing results; "" where none were
+    command: str  # what builds it anew
+
+
+class FiledStatement(TypedDict):
+    """What a paper states."""
+
+    paper: str  # its slug
+    statement: str  # its id, unique within the paper
+    text: str  # in our words
+    source: str  # where the paper says it; `ours` where it is the suite's
 
 
 class FiledPaper(TypedDict):
-    """A paper whose claims they are."""
+    """A paper whose statements they are."""
 
-    slug: str  # its folder; `paper` of a claim
+    slug: str  # its folder; what a figure's name begins with
     title: str  # in its own words
     authors: list[str]  # each as `Hayou, Soufiane`
     arxiv: str  # its number
@@ -57,79 +71,100 @@ class FiledPaper(TypedDict):
 
 
 class Filed(TypedDict):
-    """Every judged claim; null stands for a number that is not finite."""
+    """All that was tested and read; null stands for a number that is not finite."""
 
-    schema_version: int  # of this file: 1 was a bare list of claims
+    schema_version: int  # of this file: 1 was a bare list, 2 a list of claims under `claims`
     commit: str  # of the checkout that wrote it, its changes not counted; "" where git says none
     papers: list[FiledPaper]  # the papers there are, without the suite's own benchmark
-    claims: list[FiledClaim]  # by scale, data, device and figure
+    statements: list[FiledStatement]  # of all papers and the benchmark
+    figures: list[FiledFigure]  # by scale, data, device and name
+    tests: list[FiledTest]  # in the order of the figures
+    readings: list[FiledReading]  # in the order of the figures
 
 
-VERSION = 2
+VERSION = 3
 # Key -> the only values it has.
-CHOICES = {
-    "kind": claims.KINDS,
-    "seen": (*words.SEEN, words.NOTHING),
-    "verdict": words.VERDICTS,
+CHOICES: Mapping[str, Sequence[str]] = {
+    "kind": answers.KINDS,
+    "status": (*words.STATUSES,),
+    "code": (*words.DOUBTS,),
+    "basis": answers.BASES,
+    "role": (power.PAPER, power.RIVAL, power.EDGE),
     "scale": SCALES,
 }
 
 
-def check_rows(rows: object, path: object, remedy: str = REMEDY) -> list[JudgedClaim]:
-    """Judged claims that a file holds. Raises UserError, naming it and the place, where they are
-    not those that this suite writes."""
-    if wrong := misfit(rows, list[JudgedClaim], "claims"):
+def check_results(saved: Mapping, path: object, remedy: str = REMEDY) -> Results:
+    """What a file holds of a figure's tests and readings. Raises UserError, naming it and the
+    place, where they are not those that this suite writes."""
+    found: Any = {key: saved.get(key) for key in Results.__annotations__}
+    if wrong := misfit(found, Results, "results"):
         raise UserError(f"{path}: was not written by this suite, {wrong}; {remedy}")
-    found: Any = rows
-    for row in found:
-        if other := [key for key, choices in CHOICES.items() if row[key] not in choices]:
-            raise UserError(f"{path}: {row['claim']}: no {other[0]} is {row[other[0]]!r}; {remedy}")
+    for row in found["tests"]:
+        parts = [row, row["bound"], *row["doubts"], *row["laws"]]
+        for key, choices in CHOICES.items():
+            if other := [part[key] for part in parts if part.get(key, choices[0]) not in choices]:
+                raise UserError(f"{path}: {row['test']}: no {key} is {other[0]!r}; {remedy}")
     return found
 
 
-def read_rows(path: Path) -> list[JudgedClaim]:
-    """The judged claims of a figure's claims.json; raises UserError as `check_rows`."""
-    return check_rows(read_json(path), path)
+def read_results(path: Path) -> Results:
+    """The tests and readings of a figure's results.json; raises UserError as `check_results`."""
+    saved = read_json(path)
+    return check_results(saved if isinstance(saved, Mapping) else {}, path)
 
 
 TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 KEY = re.compile(r"^    (\w+): .+  # (.+)$", re.MULTILINE)  # with its comment
 
 
-def filed(row: JudgedClaim, provenance: Mapping, data: Path, picture: Path) -> FiledClaim:
-    """A claim's entry. provenance: of its figure. data, picture: its data.csv and PNG."""
-    return FiledClaim(
-        **row,
-        targets=[
-            Target(value=t.value, number=t.number, unit=t.unit, place=t.place, what=t.what)
-            for t in targets_of(row["paper"], row["claim"])
-        ],
-        device=", ".join(devices(provenance["made"])),
+class Part(NamedTuple):
+    """What claims.json has of one figure."""
+
+    figure: FiledFigure
+    tests: list[FiledTest]
+    readings: list[FiledReading]
+
+
+def filed(figure: str, results: Results, provenance: Mapping, data: Path, picture: Path) -> Part:
+    """A figure's part. provenance: as `records.as_built`. data, picture: its data.csv and PNG."""
+    device = ", ".join(devices(provenance["made"]))
+    scale, label = provenance["scale"], provenance["label"]
+    of = FiledFigure(
+        figure=figure,
+        scale=scale,
+        data=label,
+        device=device,
         data_sha256=sha256_file(data),
         picture_sha256=sha256_file(picture),
-        registered=badges.badge(row, provenance).word,
         seeds=sorted(provenance.get("seeds", [])),
         runs=sum(entry["runs"] for entry in provenance["made"]),
-        command=f"uv run snakemake figures/{row['figure']}.pdf --config {_settings(row)}",
+        chosen_after_seeing=provenance["chosen_after_seeing"],
+        command=f"uv run snakemake figures/{figure}.pdf --config {_settings(scale, label)}",
     )
+    tests = [
+        FiledTest(**row, device=device, registered=badges.badge(row, provenance).word)
+        for row in results["tests"]
+    ]
+    return Part(of, tests, [FiledReading(**row, device=device) for row in results["readings"]])
 
 
-def verifies(row: JudgedClaim) -> str:
+def verifies(row: Row) -> str:
     """The call that makes a record's runs anew, and holds them against it."""
-    return f"uv run snakemake verify --config figures={row['figure']} {_settings(row)}"
+    words = _settings(row["scale"], row["data"])
+    return f"uv run snakemake verify --config figures={row['figure']} {words}"
 
 
-def _settings(row: JudgedClaim) -> str:
-    """The configuration of a claim's runs; of other data than a word has, with the folder to be
-    named."""
-    data, *others = row["data"].split("+")
-    words = [f"scale={row['scale']}"]
+def _settings(scale: str, label: str) -> str:
+    """The configuration of runs; of other data than a word has, with the folder to be named."""
+    data, *others = label.split("+")
+    words = [f"scale={scale}"]
     words += [f"data={data}"] if data != "embedded" else []
     words += [f"{o.partition('=')[0]}=FOLDER" if "=folder" in o else o for o in others]
     return " ".join(words)
 
 
-def whole(claims: Sequence[FiledClaim], commit: str) -> Filed:
+def whole(parts: Sequence[Part], commit: str) -> Filed:
     """The file. commit: of the checkout."""
     own = (paper for paper in discovery.papers().values() if not paper.ours)
     papers = [
@@ -138,7 +173,20 @@ def whole(claims: Sequence[FiledClaim], commit: str) -> Filed:
         )
         for p in own
     ]
-    return Filed(schema_version=VERSION, commit=commit, papers=papers, claims=[*claims])
+    stated = [
+        FiledStatement(paper=slug, statement=each.statement, text=each.text, source=each.source)
+        for slug in discovery.papers()
+        for each in statements.of_paper(slug).values()
+    ]
+    return Filed(
+        schema_version=VERSION,
+        commit=commit,
+        papers=papers,
+        statements=stated,
+        figures=[part.figure for part in parts],
+        tests=[row for part in parts for row in part.tests],
+        readings=[row for part in parts for row in part.readings],
+    )
 
 
 def schema() -> dict:
@@ -179,9 +227,13 @@ def _choices(key: str) -> dict:
 
 
 def _comments(kind: Any) -> dict[str, str]:
-    """Key of a TypedDict -> its comment. It does not know what it extends before Python 3.12."""
-    sources = (JudgedClaim, kind) if kind is FiledClaim else (kind,)
-    return dict(KEY.findall("".join(map(inspect.getsource, sources))))
+    """Key of a TypedDict -> its comment, those that it inherits too."""
+    sources = [each for each in (Row, Judged, Taken) if {*each.__annotations__} & {*_keys(kind)}]
+    return dict(KEY.findall("".join(map(inspect.getsource, [*sources, kind]))))
+
+
+def _keys(kind: Any) -> list[str]:
+    return [*get_type_hints(kind)]
 
 
 if __name__ == "__main__":

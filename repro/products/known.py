@@ -11,25 +11,25 @@ from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.provenance import mixture
 from repro.products import built
-from repro.products.claims_json import read_rows
-from repro.products.published import CLAIMS, DATA, PROVENANCE
+from repro.products.claims_json import check_results, read_results
+from repro.products.published import DATA, PROVENANCE, RESULTS
 from repro.products.records import describe, not_committed, read_record, recorded
 from repro.products.run_table import cell_ids
-from repro.verdicts.judged_claims import JudgedClaim
+from repro.verdicts.results import Results
 
 
 @dataclass(frozen=True)
 class Known:
     """What is known of a figure.
 
-    figure: its name. claims: its judged claims. provenance: as in provenance.json. data, picture:
-    its table and its PNG. place: the folder it is of, `results/<scale>/<data>` or
+    figure: its name. results: its tests and readings. provenance: as in provenance.json. data,
+    picture: its table and its PNG. place: the folder it is of, `results/<scale>/<data>` or
     `records/<scale>/<data>/<device>`. recorded: whether it is of records/. current: whether it is
     of the runs that this configuration asks for.
     """
 
     figure: str
-    claims: list[JudgedClaim]
+    results: Results
     provenance: dict
     data: Path
     picture: Path
@@ -60,7 +60,7 @@ def find(suite: Suite, figure_name: str) -> Known | None:
         folder = built.finished(suite, figure_name)
         return Known(
             figure_name,
-            read_rows(folder / CLAIMS),
+            read_results(folder / RESULTS),
             read_json(folder.parent / PROVENANCE),
             folder.parent / DATA,
             folder / f"{figure_name.split('/')[1]}.png",
@@ -72,7 +72,7 @@ def find(suite: Suite, figure_name: str) -> Known | None:
         saved = read_record(base)
         return Known(
             figure_name,
-            saved["claims"],
+            check_results(saved, base),
             saved["provenance"],
             base.with_suffix(".csv"),
             base.with_suffix(".png"),

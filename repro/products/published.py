@@ -10,13 +10,13 @@ from repro.files import read_json, sha256_file, write_bytes
 
 DATA, PROVENANCE = "data.csv", "provenance.json"
 TABLE = (DATA, PROVENANCE)  # in the table's folder, that above the picture's
-CLAIMS, MANIFEST = "claims.json", "manifest.json"
+RESULTS, MANIFEST = "results.json", "manifest.json"
 SUFFIXES = (".pdf", ".png", ".md", ".csv")  # of what is copied: picture, its text, what it shows
 
 
 def files(figure_name: str) -> list[str]:
     """The names of every picture's files, its manifest aside."""
-    return [*(figure_name.split("/")[1] + suffix for suffix in SUFFIXES), CLAIMS]
+    return [*(figure_name.split("/")[1] + suffix for suffix in SUFFIXES), RESULTS]
 
 
 def small_of(figure_name: str) -> str:

@@ -2,7 +2,7 @@
 
 A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}, and
 <figure>.small.png where the figure has a small picture. Each folder of a device has a SHA256SUMS of
-its files for `sha256sum -c`. records/claims.json has the claims of them all
+its files for `sha256sum -c`. records/claims.json has the tests and readings of them all
 (`repro.products.claims_json`).
 """
 
@@ -24,18 +24,17 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.lineage import arithmetic, foreign, history, provenance
 from repro.lineage.checkout import ROOT
 from repro.products.built import finished, refuse_other_code
-from repro.products.claims_json import FiledClaim, check_rows, filed, read_rows, whole
+from repro.products.claims_json import Part, check_results, filed, read_results, whole
 from repro.products.picture import write_figure, write_text
-from repro.products.published import CLAIMS, DATA, PROVENANCE, put
+from repro.products.published import DATA, PROVENANCE, RESULTS, put
 from repro.products.run_table import chosen_after_seeing
-from repro.verdicts import evidence
-from repro.verdicts.judged_claims import JudgedClaim, scoreboard_page
+from repro.verdicts.results import Judged, Results
 
 RECORDS = ROOT / "records"
 SUMS = "SHA256SUMS"
-EVERY_CLAIM = "claims.json"  # of all folders
+CLAIMS = "claims.json"  # of all folders
 TEXT = ".md"
-KEPT = (".csv", ".json", ".png", TEXT)  # data; claims and provenance; picture; its text
+KEPT = (".csv", ".json", ".png", TEXT)  # data; results and provenance; picture; its text
 EVERY = (*KEPT, SMALL)
 OF_SOME = (TEXT, SMALL)  # a record of before there were texts has none until it is judged again
 # Of a provenance.json, what holds in results/ alone, and what the studies themselves say today.
@@ -47,7 +46,8 @@ class Record(TypedDict):
 
     provenance: "MadeOf"
     data_sha256: str
-    claims: list[dict]
+    tests: list[dict]
+    readings: list[dict]
 
 
 class MadeOf(TypedDict):
@@ -67,20 +67,21 @@ class MadeOf(TypedDict):
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
-    """Copy data, claims, provenance and picture of the configured figures to records/, with a new
-    scoreboard of all records there; returns the records' paths without suffix.
+    """Copy data, claims, provenance and picture of the configured figures to records/; returns the
+    records' paths without suffix.
 
-    Of another arithmetic than the default nothing is recorded but what claims measured under it
-    (`repro.verdicts.evidence`), and their file's path is returned.
     unclean: whether figures may be recorded, and marked ("unclean" in their provenance), whose runs
     cannot be traced to one clean version of their code (`provenance.doubts`).
-    Raises UserError, and records nothing, where one is such, or is not finished.
+    Raises UserError, and records nothing, where one is such, is not finished, or is of another
+    arithmetic than the default.
     """
+    if suite.config.arithmetic != arithmetic.DEFAULT:
+        raise UserError(
+            f"record: arithmetic={suite.config.arithmetic}: records are of the default one; build "
+            "the figures without it"
+        )
     found = _to_record(suite, unclean)
     with only_one():
-        if suite.config.arithmetic != arithmetic.DEFAULT:
-            kept = [path for each in found for path in _record_second(*each)]
-            return list(dict.fromkeys(kept))
         written = [_record(suite, *each) for each in found]
         _seal(written)
     return written
@@ -109,12 +110,12 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
     _put_small(folder, target)
-    claims = read_rows(folder / CLAIMS)
-    write_text(target, figure_name, data, claims, made)
+    results = read_results(folder / RESULTS)
+    write_text(target, figure_name, data, results, made)
     kept = {key: value for key, value in made.items() if key not in NOT_KEPT}
     write_json(
         target.with_suffix(".json"),
-        {"provenance": kept, "data_sha256": sha256_file(data), "claims": claims},
+        {"provenance": kept, "data_sha256": sha256_file(data), **results},
     )
     return target
 
@@ -163,17 +164,6 @@ def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
     return found
 
 
-def _record_second(figure_name: str, folder: Path, provenance: dict) -> list[Path]:
-    """Keep what a finished figure's claims measured; returns their file, if anything was run."""
-    paper = figure_name.split("/")[0]
-    if not provenance["made"]:
-        return []
-    (name,) = {arithmetic.of(entry) for entry in provenance["made"]}
-    claims = read_rows(folder / CLAIMS)
-    evidence.keep(paper, claims, name, sha256_file(folder.parent / DATA))
-    return [ROOT / evidence.second_path(paper)]
-
-
 def rejudge(suite: Suite) -> list[Path]:
     """Judge and draw the recorded figures again from their recorded data, after a claim or drawing
     was changed while runs and table were not; returns the records' paths without suffix."""
@@ -193,11 +183,11 @@ def _rejudge(figure_name: str, base: Path) -> None:
     """Judge and draw a record again. base: its path without suffix."""
     saved, data = read_record(base), base.with_suffix(".csv")
     with tempfile.TemporaryDirectory() as folder:
-        claims = write_figure(Path(folder), figure_name, data, as_built(figure_name, saved))
+        results = write_figure(Path(folder), figure_name, data, as_built(figure_name, saved))
         for suffix in (".png", TEXT):
             write_bytes(base.with_suffix(suffix), Path(folder, base.name + suffix).read_bytes())
         _put_small(Path(folder), base)
-    write_json(base.with_suffix(".json"), saved | {"claims": claims})
+    write_json(base.with_suffix(".json"), saved | results)
 
 
 def as_built(figure_name: str, saved: dict) -> dict:
@@ -207,7 +197,7 @@ def as_built(figure_name: str, saved: dict) -> dict:
 
 
 def read_record(base: Path) -> dict:
-    """A record's JSON: "claims", "provenance", "data_sha256".
+    """A record's JSON: "tests", "readings", "provenance", "data_sha256".
 
     base: the record's path without suffix.
     Raises UserError if one of its files is missing or differs from SHA256SUMS, and if it holds what
@@ -241,7 +231,7 @@ def _checked(saved: object, path: Path) -> dict:
     for entry in made_of["made"]:
         check_keys(entry, {"device": str, "runs": int}, path, remedy)
         foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
-    check_rows(saved["claims"], path, remedy)
+    check_results(saved, path, remedy)
     if not foreign.is_shown_as_it_is(saved):
         raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
     return saved
@@ -278,19 +268,15 @@ def sums(folder: Path) -> dict[str, str]:
 
 
 def _seal(bases: Sequence[Path]) -> None:
-    """After records were written: update their digests, the scoreboards of their folders, and the
-    file of every claim.
+    """After records were written: update their digests and the file of them all.
 
     Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
     """
     for folder in {base.parents[1] for base in bases}:
         here = [base for base in bases if folder in base.parents]
         _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in EVERY])
-        page = folder / "scoreboard.md"
-        write_bytes(page, recorded_board(folder))
-        _note_digests(folder, [page])
     if bases:
-        write_json(RECORDS / EVERY_CLAIM, whole(every_claim(), history.head() or ""))
+        write_json(RECORDS / CLAIMS, whole(every(), history.head() or ""))
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
@@ -306,16 +292,11 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
     write_bytes(folder / SUMS, "".join(lines).encode())
 
 
-def on_record(suite: Suite) -> list[JudgedClaim]:
-    """The judged claims on record at the configured scale and data."""
+def on_record(suite: Suite) -> list[Judged]:
+    """The tests on record at the configured scale and data."""
     names = catalog.figure_names()
     bases = (base for name in names for base in recorded(suite, name)[:1])
-    return [row for base in bases for row in read_record(base)["claims"]]
-
-
-def recorded_claims(folder: Path) -> list[JudgedClaim]:
-    """The judged claims of all records in a folder records/<scale>/<data>/<device>/."""
-    return [claim for base in _bases(folder) for claim in read_record(base)["claims"]]
+    return [row for base in bases for row in read_record(base)["tests"]]
 
 
 def _bases(folder: Path) -> list[Path]:
@@ -324,23 +305,29 @@ def _bases(folder: Path) -> list[Path]:
     return [base for base in bases if base.with_suffix(".json").exists()]
 
 
-def every_claim() -> list[FiledClaim]:
-    """The judged claims of all records, at every scale, on all data and of every device."""
+def every() -> list[Part]:
+    """What claims.json has of all records, at every scale, on all data and of every device."""
     folders = sorted(path.parent for path in RECORDS.rglob(SUMS))
-    return [
-        filed(claim, saved["provenance"], base.with_suffix(".csv"), base.with_suffix(".png"))
-        for folder in folders
-        for base in _bases(folder)
-        for saved in [read_record(base)]
-        for claim in saved["claims"]
-    ]
+    return [part(base) for folder in folders for base in _bases(folder)]
 
 
-def recorded_board(folder: Path) -> bytes:
-    """The scoreboard of a folder of records, as a Markdown page there."""
-    rows = recorded_claims(folder)
-    pages = {row["figure"]: folder / f"{row['figure']}.md" for row in rows}
-    return scoreboard_page(folder, "/".join(folder.parts[-3:]), rows, pages)
+def bases(figure_name: str) -> list[Path]:
+    """Paths, without suffix, of all records of a figure, at every scale and on all data."""
+    return sorted(path.with_suffix("") for path in RECORDS.glob(f"*/*/*/{figure_name}.json"))
+
+
+def part(base: Path) -> Part:
+    """What claims.json has of one record. base: its path without suffix."""
+    saved, figure_name = read_record(base), "/".join(base.parts[-2:])
+    provenance = as_built(figure_name, saved)
+    return filed(
+        figure_name, results_of(saved), provenance, *map(base.with_suffix, (".csv", ".png"))
+    )
+
+
+def results_of(saved: dict) -> Results:
+    """The tests and readings of a record's JSON."""
+    return {"tests": saved["tests"], "readings": saved["readings"]}
 
 
 def recorded(suite: Suite, figure_name: str) -> list[Path]:

@@ -39,7 +39,7 @@ def names(suite: Suite) -> Iterator[Path]:
     """Every path that studies and figures give below the configured scale's results."""
     results = suite.paths.results
     ids: set[str] = set()
-    yield from (results / name for name in ("scoreboard.md", "manifest.json", "pages"))
+    yield results / "pages"
     for stage in discovery.study_names():
         if suite.config.scale not in discovery.study(stage).scales:
             continue

@@ -1,8 +1,8 @@
 """Compares new results with records/, figure by figure. A figure is, compared with its record,
 
-identical: data, claims and picture have the same SHA-256;
-equal: the table's numbers agree within TOLERANCE, and every claim has the same verdict;
-consistent: every claim has the same verdict, and an interval that overlaps the record's;
+identical: data, results and picture have the same SHA-256;
+equal: the table's numbers agree within TOLERANCE, and every test has the same status;
+consistent: every test has the same status, and an interval that overlaps the record's;
 differs: otherwise; and also where it is equal or consistent, but arithmetic and libraries are the
 record's, so that it should have been identical.
 """
@@ -22,12 +22,13 @@ from repro.files import read_json, sha256_file
 from repro.lineage import arithmetic, history, provenance
 from repro.lineage.checkout import FOLDERS
 from repro.products.built import finished, is_drawn, refuse_other_code
-from repro.products.claims_json import read_rows
+from repro.products.claims_json import read_results
 from repro.products.forecast import to_build
-from repro.products.published import CLAIMS, DATA, PROVENANCE
-from repro.products.records import RECORDS, SUMS, describe, read_record, recorded
+from repro.products.published import DATA, PROVENANCE, RESULTS
+from repro.products.records import RECORDS, SUMS, describe, read_record, recorded, results_of
 from repro.products.run_table import table_folder
-from repro.verdicts.judged_claims import JudgedClaim, interval
+from repro.verdicts.results import Judged, Results, Row, Taken
+from repro.verdicts.words import interval
 
 TIERS = ("identical", "equal", "consistent", "differs")
 NO_RECORD = "no record"
@@ -161,23 +162,22 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         folder, saved = finished(suite, figure_name), read_record(base)
     except UserError as error:
         return "differs", str(error)
-    data, claims = folder.parent / DATA, read_rows(folder / CLAIMS)
+    data, results = folder.parent / DATA, read_results(folder / RESULTS)
     same_data = sha256_file(data) == saved["data_sha256"]
-    same_claims = claims == saved["claims"]
+    same_results = results == results_of(saved)
     same_picture = sha256_file(folder / f"{base.name}.png") == sha256_file(base.with_suffix(".png"))
-    if same_data and same_claims and same_picture:
-        return "identical", "data, claims and picture by SHA-256"
-    changed = changed_claim(claims, saved["claims"], same_data)
-    if changed:
-        return "differs", changed
-    tier, compared = "equal", "the same data and claims, the picture drawn otherwise"
+    if same_data and same_results and same_picture:
+        return "identical", "data, results and picture by SHA-256"
+    if other := changed(results, results_of(saved), same_data):
+        return "differs", other
+    tier, compared = "equal", "the same data and results, the picture drawn otherwise"
     if not same_data:
         moved = difference(pd.read_csv(data), pd.read_csv(base.with_suffix(".csv")))
         tier = "consistent" if moved else "equal"
         compared = moved or f"numbers within {TOLERANCE:.0%}"
         compared += ", the same verdicts" + (", intervals overlap" if moved else "")
-    elif not same_claims:
-        compared = "the same data, claims rounded or worded otherwise"
+    elif not same_results:
+        compared = "the same data, results rounded or worded otherwise"
     made = made_by(suite, figure_name)
     why = why_digits_differ(made, saved["provenance"], suite.cpu_dependent(figure_name))
     if not why:
@@ -213,35 +213,41 @@ def _versions(provenance: dict, package: str) -> set[str]:
     return {str(made["versions"].get(package)) for made in provenance["made"]}
 
 
-def changed_claim(new: Sequence[JudgedClaim], old: Sequence[JudgedClaim], same_data: bool) -> str:
-    """The first claim that changed, and how, in words; "" if none did.
+def changed(new: Results, old: Results, same_data: bool) -> str:
+    """The first test or reading that changed, and how, in words; "" if none did.
 
     same_data: both were measured from the same table, so their numbers must agree up to ROUNDING;
     otherwise their intervals must overlap.
     """
-    before, after = ({row["claim"]: row for row in rows} for rows in (old, new))
+    before, after = _by_id(old), _by_id(new)
     for name in before.keys() ^ after.keys():
-        return f"{name} is {'no claim any more' if name in before else 'no claim of the record'}"
+        return f"{name} is {'measured no more' if name in before else 'not of the record'}"
     for name, row in after.items():
         earlier = before[name]
-        if row["verdict"] != earlier["verdict"]:
-            return f"{name} is {row['verdict']}, was {earlier['verdict']}"
+        status, was = (each.get("status", "a reading") for each in (row, earlier))
+        if status != was:
+            return f"{name} is {status}, was {was}"
         if not (same_numbers(row, earlier) if same_data else overlap(row, earlier)):
             return f"{name} is {interval(row)}, was {interval(earlier)}"
     return ""
 
 
-def same_numbers(new: JudgedClaim, old: JudgedClaim) -> bool:
+def _by_id(results: Results) -> dict[str, Judged | Taken]:
+    tests: dict[str, Judged | Taken] = {row["test"]: row for row in results["tests"]}
+    return tests | {row["reading"]: row for row in results["readings"]}
+
+
+def same_numbers(new: Row, old: Row) -> bool:
     """Whether two measurements of the same table agree up to ROUNDING."""
     pairs = zip(_numbers(new), _numbers(old), strict=True)
     return all(_close(a, b, ROUNDING) for a, b in pairs)
 
 
-def _numbers(row: JudgedClaim) -> tuple[float | None, ...]:
+def _numbers(row: Row) -> tuple[float | None, ...]:
     return row["measured"], row["low"], row["high"]
 
 
-def overlap(new: JudgedClaim, old: JudgedClaim) -> bool:
+def overlap(new: Row, old: Row) -> bool:
     """Whether two measurements' intervals overlap, or their values agree within TOLERANCE: where
     nothing is random, an interval is a single point."""
     if None in (new["measured"], old["measured"]):  # not finite

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro.errors import UserError, did_you_mean
-from repro.verdicts.claims import number
+from repro.verdicts.answers import number
 from repro.verdicts.figure import Asides, Bar, figure_named
 from repro.verdicts.judging import called
 from repro.verdicts.typeset import Table

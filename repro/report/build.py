@@ -17,6 +17,7 @@ from repro.products import forecast
 from repro.products.known import origin
 from repro.report import pages, text
 from repro.report.model import Site, site
+from repro.verdicts import words
 
 # Of one core: of the site without a figure, and of each (found: 20 for 12 figures, 64 for 59).
 DOCS_SECONDS, FIGURE_SECONDS = 8.0, 1.0
@@ -100,7 +101,7 @@ def summary(shown: Site, folder: Path) -> str:
     """Where a site is and what is in it, for the terminal."""
     rows, place = shown.main_rows, origin(figure.known for figure in shown.main)
     page = folder / pages.RESULTS / "index.html"
-    return f"{page}: {text.counted(len(rows), 'claim')}, {text.held(rows)}; {place}"
+    return f"{page}: {text.counted(len(rows), 'test')}: {words.counts(rows)}; {place}"
 
 
 def check_replaceable(folder: Path) -> None:

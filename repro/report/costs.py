@@ -27,7 +27,7 @@ class Figure:
     """What a figure takes at a scale. hours: of one core of the machine of records/, or of an H100;
     None where nothing is on record, 0 where the figure lacks the scale. memory: bytes of its
     largest run. disk: bytes of the checkpoints that are kept for later stages. data: names of its
-    datasets. judged: how many of its claims bind."""
+    datasets. judged: how many of its tests bind."""
 
     hours: float | None
     memory: int
@@ -54,7 +54,7 @@ def of_figure(suite: Suite, name: str) -> Figure:
         made = read_record(bases[0])["provenance"]["made"] if bases else None
         hours = sum(entry["seconds"] for entry in made) / 3600 if made else None
     embedded = suite.is_embedded(name)
-    judged = sum(claim.binds(scale, embedded) for claim in figure_named(name).claims)
+    judged = sum(test.binds(scale, embedded) for test in figure_named(name).tests)
     return Figure(hours, room.memory, room.disk, tuple(suite.figure_datasets(name)), judged)
 
 
@@ -72,10 +72,10 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     found = {n: {scale: of_figure(suites[scale], n) for scale in SCALES} for n in names}
     time, room, papers = [], [], []
     for name, at in found.items():
-        claims = len(figure_named(name).claims)
+        tests = len(figure_named(name).tests)
         judged = ", ".join(str(at[scale].judged) for scale in SCALES)
         hours = [number(at[s].hours, 2 if s in GPU_SCALES else 1) for s in SCALES]
-        time.append([f"`{name}`", *hours, f"{judged} of {claims}"])
+        time.append([f"`{name}`", *hours, f"{judged} of {tests}"])
         memory = [number(at[s].memory / 1e9, 2) for s in GPU_SCALES]
         disk = [number(at[s].disk / 1e9, 2) for s in GPU_SCALES]
         data = [", ".join(at[s].data) or NONE for s in GPU_SCALES]
@@ -100,7 +100,7 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
     uses = ("memory, GB", "disk, GB", "real data")
     tables = (
         [["hours of one H100, what figures share counted once", *GPU_SCALES], *papers],
-        [["figure: hours", *SCALES, f"claims that bind ({', '.join(SCALES)})"], *time],
+        [["figure: hours", *SCALES, f"tests that bind ({', '.join(SCALES)})"], *time],
         [["figure", *(f"{use}, {s}" for use in uses for s in GPU_SCALES)], *room],
         [[DAYS, *GPU_SCALES], *long],
         [[SMALLEST, *GPU_SCALES], *gpus],

@@ -1,126 +1,125 @@
-"""What the report shows first: findings, registered verdicts, and each claim wherever it is judged.
+"""What the report shows first: answers, statements by how they fared, each test wherever it binds.
 
-A negative result is a result: claims that are not reproduced stand first everywhere.
+A negative result is a result: what is not reproduced stands first everywhere.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from repro.core import discovery
-from repro.core.papers import is_a_paper
 from repro.core.study import SCALES
-from repro.report.model import ClaimView, FigureView, Site
-from repro.verdicts import badge as badges
-from repro.verdicts.claims import KINDS, OF_A_PAPER
-from repro.verdicts.judged_claims import decided_by, told_first
-from repro.verdicts.words import tally
+from repro.products import status
+from repro.report.model import FigureView, Site, TestView
+from repro.verdicts import statements
+from repro.verdicts.judging import decided_by
+from repro.verdicts.results import paper_of
 
 SMOKE = SCALES[0]
+FEWEST = 3  # statements that a column of a paper's matrix has tests of
 
 
 @dataclass(frozen=True)
-class Stated:
-    """One claim, wherever it is judged. views: at each scale and on all data, where it was
-    registered before its runs first, then as configured, then the largest scale."""
+class Tested:
+    """One test, wherever it binds. views: by its strongest record first."""
 
-    views: list[ClaimView]
+    views: list[TestView]
 
     @property
-    def first(self) -> ClaimView:
+    def first(self) -> TestView:
         """Where it is shown from."""
         return self.views[0]
 
     @property
-    def name(self) -> str:
-        """`<paper>/<claim>`."""
-        return self.first.name
-
-    @property
-    def judged(self) -> list[ClaimView]:
-        """Where it is judged, but for smoke, which proves the pipeline and no claim."""
-        return [claim for claim in self.views if claim.row["scale"] != SMOKE]
-
-    @property
-    def page(self) -> str:
-        """Its page, which has one address whatever is configured, from the site's root."""
-        return self.first.address
+    def elsewhere(self) -> list[TestView]:
+        """Where else it binds."""
+        return self.views[1:]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A question, the figure that answers it, and the claims that decide, wherever judged. figure:
-    where these were registered before their runs, if they were; else as configured."""
+class Answered:
+    """A question, the figure that answers it, and the tests that decide, by their strongest
+    records."""
 
     question: str
     figure: FigureView
-    claims: list[Stated]
-
-    @property
-    def registered(self) -> bool:
-        """Whether what decides was registered before its runs."""
-        own = (claim for claim in self.figure.claims if claim.name in {c.name for c in self.claims})
-        return any(claim.badge.word == badges.BEFORE for claim in own)
+    tests: list[Tested]
 
 
 @dataclass(frozen=True)
-class Group:
-    """Claims of one paper that rest on the same kind of evidence."""
+class Row:
+    """A statement's line of a paper's matrix. fared: how it fared. cells: column -> its tests;
+    besides: those in columns that few statements have."""
 
-    paper: str
-    kind: str
-    claims: list[ClaimView]
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether they are no claims of a paper."""
-        return not is_a_paper(self.paper) or self.kind not in OF_A_PAPER
-
-    def tally(self, scale: str, data: str) -> dict[str, int]:
-        """Verdict -> how many have it at a scale and on its data."""
-        rows = [claim.row for claim in self.claims]
-        return tally(r["verdict"] for r in rows if (r["scale"], r["data"]) == (scale, data))
+    fared: statements.Fared
+    cells: dict[str, list[Tested]]
+    besides: list[Tested]
 
 
-def stated(site: Site) -> dict[str, Stated]:
-    """`<paper>/<claim>` -> the claim, in the order of the papers and figures."""
-    found: dict[str, list[ClaimView]] = {}
-    for claim in site.claims:
-        found.setdefault(claim.name, []).append(claim)
-    for views in found.values():
-        views.sort(key=lambda claim: claim.badge.word != badges.BEFORE)
-    return {name: Stated(views) for name, views in found.items()}
+@dataclass(frozen=True)
+class Matrix:
+    """How a paper's statements fared. columns: networks that several have tests of. rows: the
+    paper's statements. ours: the suite's. checks: tests of what is only a check of the suite.
+    untested: statements that nothing tests yet."""
+
+    columns: list[str]
+    rows: list[Row]
+    ours: list[Row]
+    checks: list[Tested]
+    untested: list[statements.Statement]
 
 
-def findings(site: Site, claims: dict[str, Stated]) -> list[Finding]:
+def tested(site: Site) -> dict[str, Tested]:
+    """`<paper>/<test>` -> the test, in the order of the papers and figures; without the scale that
+    proves the pipeline alone, unless it is the configured one."""
+    shown = [t for t in site.tests if t.row["scale"] in ({*SCALES[1:], site.suite.config.scale})]
+    views = {id(test.row): test for test in shown}
+    found = status.by_test(test.row for test in shown)
+    return {
+        f"{paper}/{name}": Tested([views[id(row)] for row in rows])
+        for (paper, name), rows in found.items()
+    }
+
+
+def answered(site: Site, tests: dict[str, Tested]) -> list[Answered]:
     """The questions whose figures the site shows, each with what decides it."""
     found = []
     for paper in discovery.papers().values():
         name = f"{paper.slug}/{paper.answer}"
-        views = [figure for figure in site.figures if figure.name == name]
-        if any(view.suite is site.suite for view in views):
-            decisive = [claims[f"{paper.slug}/{claim}"] for claim in decided_by(name)]
-            every = [Finding(paper.question, view, decisive) for view in views]
-            found.append(next((each for each in every if each.registered), every[0]))
+        named = [f"{paper.slug}/{test}" for test in decided_by(name)]
+        decisive = [tests[test] for test in named if test in tests]
+        views = [figure for figure in site.main if figure.name == name]
+        if views and decisive:
+            strongest = [f for f in site.figures if f.page == decisive[0].first.page]
+            found.append(Answered(paper.question, (strongest or views)[0], decisive))
     return found
 
 
-def registered(site: Site) -> list[ClaimView]:
-    """The claims that were registered before the runs that judge them, not reproduced first."""
-    return by_verdict(c for c in site.claims if c.badge.word == badges.BEFORE)
+def matrix(paper: str, tests: dict[str, Tested]) -> Matrix:
+    """How a paper's statements fared, each test by its strongest record."""
+    own = {id(t.first.row): t for t in tests.values() if paper_of(t.first.row) == paper}
+    found = statements.fared(paper, [test.first.row for test in own.values()])
+    checks = [each for each in found if statements.is_self_check(each)]
+    shown = [each for each in found if each.cells and each not in checks]
+    having: dict[str, int] = {}
+    for each in shown:
+        for cell in each.cells:
+            having[cell.column] = having.get(cell.column, 0) + 1
+    columns = [column for column, number in having.items() if number >= FEWEST]
 
+    def of(cell: statements.Cell) -> list[Tested]:
+        return [own[id(row)] for row in cell.tests]
 
-def by_verdict(claims: Iterable[ClaimView]) -> list[ClaimView]:
-    """Claims by verdict, refuted ones first; else in the order they have."""
-    return sorted(claims, key=lambda claim: told_first(claim.row))
-
-
-def groups(site: Site) -> list[Group]:
-    """All claims by paper, ours last, and by kind, training first; not reproduced first in each."""
-    papers: Sequence[str] = sorted((p.slug for p in site.papers), key=lambda p: not is_a_paper(p))
-    found = [
-        Group(paper, kind, by_verdict(own))
-        for paper in papers
-        for kind in KINDS
-        if (own := [c for c in site.claims if (c.row["paper"], c.row["kind"]) == (paper, kind)])
+    rows = [
+        Row(
+            each,
+            {cell.column: of(cell) for cell in each.cells if cell.column in columns},
+            [test for cell in each.cells if cell.column not in columns for test in of(cell)],
+        )
+        for each in shown
     ]
-    return sorted(found, key=lambda group: group.is_ours)
+    return Matrix(
+        columns,
+        [row for row in rows if not row.fared.of.ours],
+        [row for row in rows if row.fared.of.ours],
+        [test for each in checks for cell in each.cells for test in of(cell)],
+        [each.of for each in found if not each.cells],
+    )

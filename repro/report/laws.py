@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from repro.core import rows
 from repro.core.study import SCALES
 from repro.errors import UserError
 from repro.files import read_json
-from repro.products.records import EVERY_CLAIM, RECORDS, read_record, recorded_at
-from repro.verdicts.claims import Measurement
+from repro.products.records import CLAIMS, RECORDS, read_record, recorded_at
+from repro.verdicts.answers import Measurement
 from repro.verdicts.intervals import joined, of_estimators
-from repro.verdicts.judged_claims import JudgedClaim
+from repro.verdicts.results import PROBLEM, Row
 from repro.verdicts.run_sweeps import slope_over_seeds, sweep_of
 from repro.verdicts.typeset import markdown, plain
 from widthwise.checks.sweep import NEAR, Sweep, Sweeps
@@ -41,7 +42,6 @@ LR, LOSS = "lr", "train_loss"  # columns of the tables that slopes are read from
 # Usual powers are 1/2 apart. Half way to the next one a slope is still nearest to its law; an
 # interval that spans three of them tells none from another.
 HALF_WAY, SPANS_THREE = 0.25, 1.0
-NO_PROBLEM = ("scale: ", "data: ", "noise: the interval reaches over the bound")
 
 
 @dataclass(frozen=True)
@@ -206,23 +206,28 @@ def says(law: Law, found: Measured) -> str:
     return DIFFERS if law.place == ABSTRACT else EXCLUDED
 
 
-def claims() -> list[JudgedClaim]:
-    """The claims on record, without those of the scale that judges nothing."""
-    every = read_json(RECORDS / EVERY_CLAIM)["claims"]
-    return [claim for claim in every if claim["scale"] != SCALES[0] and claim["n"]]
+def measured() -> list[Row]:
+    """The tests and readings on record, without those of the scale that judges nothing."""
+    every = read_json(RECORDS / CLAIMS)
+    return [row for key in ("tests", "readings") for row in every[key] if row["scale"] != SCALES[0]]
 
 
-def on_record(known: Sequence[Slope], recorded: Sequence[JudgedClaim]) -> list[Measured]:
-    """The slopes that are on record, in the order of the file. recorded: the claims there."""
+def name_of(row: Any) -> str:
+    """The id of a test or reading."""
+    return row["test"] if "test" in row else row["reading"]
+
+
+def on_record(known: Sequence[Slope], recorded: Sequence[Row]) -> list[Measured]:
+    """The slopes that are on record, in the order of the file. recorded: what is there."""
     found = []
     for slope in known:
-        of_it = [c for c in recorded if (c["figure"], c["claim"]) == (slope.figure, slope.slope)]
-        found += [of_claim(slope, claim) for claim in of_it]
+        of_it = [r for r in recorded if (r["figure"], name_of(r)) == (slope.figure, slope.slope)]
+        found += [of_row(slope, row) for row in of_it]
         found += _of_tables(slope, recorded) if slope.over else []
     return found
 
 
-def _of_tables(slope: Slope, recorded: Sequence[JudgedClaim]) -> list[Measured]:
+def _of_tables(slope: Slope, recorded: Sequence[Row]) -> list[Measured]:
     """A slope that is read from its figure's table, of every scale and data that has one."""
     places = dict.fromkeys((c["scale"], c["data"]) for c in recorded if c["figure"] == slope.figure)
     bases = [(*at, base) for at in places for base in recorded_at(*at, slope.figure)]
@@ -231,20 +236,20 @@ def _of_tables(slope: Slope, recorded: Sequence[JudgedClaim]) -> list[Measured]:
     return [of_table(slope, scale, data, base.with_suffix(".csv")) for scale, data, base in bases]
 
 
-def unnamed(known: Sequence[Slope], recorded: Sequence[JudgedClaim]) -> list[str]:
-    """Claims on record whose quantity is a slope, and that the file has not; once a record."""
+def unnamed(known: Sequence[Slope], recorded: Sequence[Row]) -> list[str]:
+    """What on record has a slope as its quantity, and is not in the file; once a record."""
     named = {slope.slope for slope in known}
-    found = [c["claim"] for c in recorded if A_SLOPE.match(c["quantity"])]
-    return [claim for claim in found if claim not in named]
+    found = [name_of(row) for row in recorded if A_SLOPE.match(row["quantity"])]
+    return [name for name in found if name not in named]
 
 
-def of_claim(slope: Slope, claim: JudgedClaim) -> Measured:
-    """A slope as a judged claim has it. What the reason says of the claim's own bound, and of
-    where it is meant to hold, is no matter of a law."""
-    parts = claim["reason"].split("; ")
-    problem = joined(*(part for part in parts if not part.startswith(NO_PROBLEM)))
-    ends = claim["measured"], claim["low"], claim["high"]
-    return Measured(slope, claim["scale"], claim["data"], *ends, claim["n"], problem)
+def of_row(slope: Slope, row: Any) -> Measured:
+    """A slope as a test or a reading has it. What is said of the test's own bound is no matter of
+    a law."""
+    doubts = row.get("doubts", ())
+    problem = joined(row.get("problem", ""), *(d["of"] for d in doubts if d["code"] == PROBLEM))
+    ends = row["measured"], row["low"], row["high"]
+    return Measured(slope, row["scale"], row["data"], *ends, row["n"], problem)
 
 
 def of_table(slope: Slope, scale: str, data: str, table: Path) -> Measured:
@@ -286,7 +291,7 @@ def _chosen(data, slope: Slope, choice: dict[str, str]):
 def lines() -> list[str]:
     """What records say of the laws that one of their slopes is of; every law; and the slopes that
     are another thing for all of them."""
-    stated, known, recorded = laws(), slopes(), claims()
+    stated, known, recorded = laws(), slopes(), measured()
     found, others = on_record(known, recorded), unnamed(known, recorded)
     pairs = [(law, each) for law in stated for each in found if not missing(law, each.slope)]
     pairs.sort(key=lambda pair: WORDS.index(says(*pair)))

@@ -1,8 +1,9 @@
-"""What the pages show, as plain data: papers, figures and claims at every scale and data known."""
+"""What the pages show, as plain data: papers, figures and tests at every scale and data known."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 from urllib.parse import quote
 
 from repro.core import catalog, discovery
@@ -12,49 +13,54 @@ from repro.core.study import SCALES
 from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
-from repro.products.claims_json import FiledClaim, filed
+from repro.products.claims_json import FiledFigure, FiledTest, Part, filed
 from repro.products.forecast import promise
 from repro.products.known import Known, find
 from repro.products.records import describe
+from repro.products.run_table import chosen_after_seeing
 from repro.report import asides, settings
 from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
-from repro.report.text import counted, sentence
 from repro.verdicts import badge as badges
-from repro.verdicts import evidence, power
-from repro.verdicts.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
+from repro.verdicts import statements, words
 from repro.verdicts.figure import Asides, figure_named
-from repro.verdicts.judged_claims import JudgedClaim, decided_by, of_a_paper, outcome
-from repro.verdicts.judging import table_of
+from repro.verdicts.judging import outcome, table_of
+from repro.verdicts.results import Judged, paper_of
+from repro.verdicts.statements import Statement
 from repro.verdicts.typeset import Table
-from repro.verdicts.words import tally
 
 
 @dataclass(frozen=True)
-class ClaimView:
-    """A judged claim. row: as in claims.json. page: of its figure. claim: as its figure states it
-    today; None if it no longer does. known: what is known of its figure."""
+class TestView:
+    """A test where it binds. row: as in claims.json. page: of its figure. figure: what claims.json
+    has of that."""
 
-    row: JudgedClaim
+    __test__: ClassVar[bool] = False  # for pytest: it is no test of the suite
+
+    row: FiledTest
     page: str
-    claim: Claim | None
-    known: Known
+    figure: FiledFigure
 
     @property
     def name(self) -> str:
-        """`<paper>/<claim>`."""
-        return f"{self.row['paper']}/{self.row['claim']}"
+        """`<paper>/<test>`."""
+        return f"{paper_of(self.row)}/{self.row['test']}"
+
+    @property
+    def stated(self) -> Statement:
+        """The statement that it is of."""
+        return statements.of_paper(paper_of(self.row))[self.row["statement"]]
 
     @property
     def href(self) -> str:
         """Its card, from the site's root."""
-        return f"{self.page}#{self.row['claim']}"
+        return f"{self.page}#{self.row['test']}"
 
     @property
     def address(self) -> str:
         """Its own page, the same at every scale and on all data, from the site's root."""
-        return quote(f"claims/{self.name}.html")
+        return address_of(self.name)
 
     @property
     def place(self) -> str:
@@ -66,47 +72,19 @@ class ClaimView:
         return ", ".join([f"{self.row['scale']} scale", *words])
 
     @property
-    def seeds(self) -> str:
-        """How many seeds it was measured on; `exact` where nothing is random."""
-        row = self.row
-        fixed = row["kind"] not in (TRAINING, CONTROL) and row["low"] == row["high"] is not None
-        return "exact" if fixed else str(row["n"])
-
-    @property
-    def expected(self) -> Expectation | None:
-        """The bound it was held against."""
-        return self.claim.at(self.row["scale"]) if self.claim else None
+    def before(self) -> bool:
+        """Whether it was registered before its runs."""
+        return self.row["registered"] == badges.BEFORE
 
     @property
     def strip(self) -> Strip | None:
         """Its bound and interval on one axis."""
-        return strip(self.expected, self.row)
+        return strip(self.row)
 
-    @cached_property
-    def badge(self) -> badges.Badge:
-        """Whether it was registered before its runs."""
-        return badges.badge(self.row, self.known.provenance)
 
-    @property
-    def filed(self) -> FiledClaim:
-        """Its entry in claims.json."""
-        found = self.known
-        return filed(self.row, found.provenance, found.data, found.picture)
-
-    @property
-    def trials(self) -> list[power.Trial]:
-        """How its test fared on tables drawn from the paper's law and its rivals."""
-        return power.of_claim(*self._key)
-
-    @property
-    def seconds(self) -> list[evidence.Second]:
-        """What it measured under other arithmetics."""
-        return evidence.of_claim(*self._key)
-
-    @property
-    def _key(self) -> tuple[str, str, str, str]:
-        row = self.row
-        return row["paper"], row["claim"], row["scale"], row["data"]
+def address_of(name: str) -> str:
+    """A test's own page, or what was one, from the site's root. name: `<paper>/<test>`."""
+    return quote(f"claims/{name}.html")
 
 
 @dataclass(frozen=True)
@@ -168,11 +146,28 @@ class FigureView:
         return figure_named(self.name).caption
 
     @cached_property
-    def claims(self) -> list[ClaimView]:
-        """Its judged claims."""
-        stated = {claim.id: claim for claim in figure_named(self.name).claims}
+    def part(self) -> Part:
+        """What claims.json has of it."""
         found = self.known
-        return [ClaimView(row, self.page, stated.get(row["claim"]), found) for row in found.claims]
+        provenance = found.provenance | {"chosen_after_seeing": self.chosen_after_seeing}
+        return filed(self.name, found.results, provenance, found.data, found.picture)
+
+    @cached_property
+    def tests(self) -> list[TestView]:
+        """Its tests that bind, the worst first."""
+        rows = sorted(self.part.tests, key=words.worst)
+        return [TestView(row, self.page, self.part.figure) for row in rows]
+
+    @property
+    def readings(self) -> list[list[str]]:
+        """What it measures besides, as lines under `words.READ`."""
+        return [words.reading(row) for row in self.known.results["readings"]]
+
+    @property
+    def larger(self) -> str:
+        """What is tested at other scales alone."""
+        tests, config = figure_named(self.name).tests, self.suite.config
+        return words.larger(tests, config.scale, self.suite.is_embedded(self.name))
 
     @cached_property
     def table(self) -> Table | None:
@@ -189,47 +184,22 @@ class FigureView:
     @property
     def outcome(self) -> str:
         """What came out of it, as its picture's title says."""
-        return outcome(self.name, self.known.claims)
-
-    @property
-    def sentence(self) -> str:
-        """Its result in a sentence, of a claim that is judged here, if there is one: first of those
-        that were registered before their runs, and of those that its outcome names."""
-        named = decided_by(self.name)
-
-        def later(claim: ClaimView) -> tuple[bool, ...]:
-            name = claim.row["claim"]
-            return not claim.row["binds"], claim not in self.registered, name not in named
-
-        return sentence([claim.row for claim in sorted(self.claims, key=later)])
-
-    @cached_property
-    def registered(self) -> list[ClaimView]:
-        """Its claims that were registered before their runs."""
-        return [claim for claim in self.claims if claim.badge.word == badges.BEFORE]
+        return outcome(self.name, self.known.results)
 
     @property
     def tally(self) -> dict[str, int]:
-        """Verdict -> how many of its claims have it."""
-        return tally(row["verdict"] for row in self.known.claims)
+        """Status -> how many of its tests have it."""
+        return words.tally(self.known.results["tests"])
 
     @property
     def chosen_after_seeing(self) -> str:
-        """Settings of its runs that were chosen after seeing what its claims measure."""
-        rows = self.known.claims
-        return next((r["chosen_after_seeing"] for r in rows if r["chosen_after_seeing"]), "")
+        """Settings of its runs that were chosen after seeing what its tests measure."""
+        return chosen_after_seeing(self.name, self.suite.config.scale)
 
     @property
     def promise(self) -> str:
         """How long building it takes, in the words of the call that does."""
         return promise(self.suite, self.name)
-
-    @property
-    def seeds(self) -> str:
-        """The seeds behind its claims, in words; "" where nothing in them is random."""
-        numbers = sorted({int(c.seeds) for c in self.claims if c.seeds not in ("exact", "0")})
-        few, many = (numbers[0], numbers[-1]) if numbers else (0, 0)
-        return f"{few} to {many} seeds" if few < many else counted(few, "seed") if few else ""
 
     @cached_property
     def settings(self) -> list[settings.Setting]:
@@ -283,15 +253,6 @@ class PaperView:
         """Whether it is one, and not the suite's own studies."""
         return self.known is not None and not self.known.ours
 
-    @property
-    def tallies(self) -> list[tuple[str, int, dict[str, int]]]:
-        """Kind of claims, how many there are, and `tally`."""
-        rows = [row for figure in self.figures for row in figure.known.claims]
-        kinds = ((kind, [row for row in rows if row["kind"] == kind]) for kind in KINDS)
-        return [
-            (kind, len(some), tally(row["verdict"] for row in some)) for kind, some in kinds if some
-        ]
-
 
 @dataclass(frozen=True)
 class Site:
@@ -309,19 +270,14 @@ class Site:
         return [figure for figure in self.figures if figure.suite is self.suite]
 
     @property
-    def claims(self) -> list[ClaimView]:
-        """The claims of all figures."""
-        return [claim for figure in self.figures for claim in figure.claims]
+    def tests(self) -> list[TestView]:
+        """The tests of all figures."""
+        return [test for figure in self.figures for test in figure.tests]
 
     @property
-    def main_rows(self) -> list[JudgedClaim]:
-        """The judged claims at the configured scale and data."""
-        return [claim.row for figure in self.main for claim in figure.claims]
-
-    @property
-    def of_papers(self) -> list[JudgedClaim]:
-        """Those of `main_rows` that are claims of a paper."""
-        return [row for row in self.main_rows if of_a_paper(row)]
+    def main_rows(self) -> list[Judged]:
+        """The tests at the configured scale and data."""
+        return [row for figure in self.main for row in figure.known.results["tests"]]
 
     @property
     def real_papers(self) -> list[PaperView]:

@@ -5,9 +5,9 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from markupsafe import Markup
@@ -19,16 +19,15 @@ from repro.files import json_bytes, sha256_file, write_bytes
 from repro.lineage import arithmetic, history
 from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import code_versions, commit, listed, standing
-from repro.products import claims_json, forecast
+from repro.products import claims_json, forecast, summary
 from repro.products.known import origin
 from repro.products.picture import unclean
 from repro.report import address, asides, board, front, text
-from repro.report.model import FigureView, PaperView, Site
-from repro.verdicts import claims
-from repro.verdicts.figure import Aside
-from repro.verdicts.judged_claims import JudgedClaim, interval, told
+from repro.report.front import SMOKE, Tested
+from repro.report.model import FigureView, PaperView, Site, address_of
+from repro.verdicts import answers, words
+from repro.verdicts.figure import Aside, figure_named
 from repro.verdicts.typeset import no_formula
-from repro.verdicts.words import NOT_REPRODUCED, SEEN, STATUSES, counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -40,46 +39,51 @@ CHALLENGE = "../contributing.html#challenge-a-verdict"  # where no issue form is
 
 def write(shown: Site, folder: Path) -> None:
     """Write all pages and files into an empty folder."""
-    rows = [claim.row for claim in shown.claims]
-    write_bytes(folder / "claims.csv", as_csv(rows), durable=False)
-    filed = [claim.filed for claim in shown.claims]
-    every = json_bytes(claims_json.whole(filed, history.head() or ""))
-    write_bytes(folder / "claims.json", every, durable=False)
+    parts = [figure.part for figure in shown.figures]
+    every = claims_json.whole(parts, history.head() or "")
+    write_bytes(folder / "claims.csv", as_csv(every["tests"]), durable=False)
+    write_bytes(folder / "claims.json", json_bytes(every), durable=False)
     fill = filler(shown, folder)
-    claims_of = front.stated(shown)
+    tests = front.tested(shown)
+    matrices = {paper.slug: front.matrix(paper.slug, tests) for paper in shown.papers}
+    strongest = [test.first.row for test in tests.values()]
     first = {
-        "findings": front.findings(shown, claims_of),
-        "registered": front.registered(shown),
-        "sure": text.how_sure(shown.main_rows),
+        "answered": front.answered(shown, tests),
+        "fates": {slug: summary.by_fate(slug, strongest) for slug in matrices},
+        "said": summary.said([f.part for f in shown.figures if f.suite.config.scale != SMOKE]),
         "origin": origin(f.known for f in shown.main),
     }
-    fill(folder / "index.html", "index.md", stated=claims_of, **first)
-    fill(folder / "claims.html", "claims.md", groups=front.groups(shown))
+    fill(folder / "index.html", "index.md", matrices=matrices, **first)
+    fill(folder / "claims.html", "claims.md", matrices=matrices, tests=tests)
     fill(folder / "figures.html", "figures.md")
-    for claim in claims_of.values():
-        fill(folder / unquote(claim.page), "claim.md", stated=claim)
+    for test in tests.values():
+        fill(folder / unquote(test.first.address), "claim.md", tested=test)
     for paper in shown.papers:
-        fill(folder / paper.page, "paper.md", paper=paper, body=findings(shown, paper))
+        matrix, body = matrices[paper.slug], findings(shown, paper)
+        fill(folder / paper.page, "paper.md", paper=paper, body=body, matrix=matrix)
     for figure in shown.figures:
+        lead_on(figure, tests, folder)
         paper = next(each for each in shown.papers if each.slug == figure.paper)
         files = copy_files(figure, folder)
         plot = script_json(figure.plot.content()) if figure.plot else ""
         page = folder / f"{figure.path}.html"
         beside = figure.asides.rows if figure.asides else ()
         links = [row_links(shown, figure, row, folder) for row in beside]
-        values = {"files": files, "plot": plot, "links": links, "stated": claims_of}
-        sorted_claims = front.by_verdict(figure.claims)
+        values = {"files": files, "plot": plot, "links": links, "tests": tests}
         aside = figure not in shown.main
-        fill(
-            page,
-            "figure.md",
-            figure=figure,
-            paper=paper,
-            claims=sorted_claims,
-            aside=aside,
-            **values,
-        )
+        fill(page, "figure.md", figure=figure, paper=paper, aside=aside, **values)
     board.write(shown, folder, fill, lambda figure, aside: row_links(shown, figure, aside, folder))
+
+
+def lead_on(figure: FigureView, tests: Mapping[str, Tested], folder: Path) -> None:
+    """What was a claim's page, and is a reading now, or binds at a larger scale alone, leads on to
+    the figure's."""
+    for answer in figure_named(figure.name).answers:
+        path = folder / unquote(address_of(f"{figure.paper}/{answer.id}"))
+        if f"{figure.paper}/{answer.id}" not in tests and not path.exists():
+            to = f"../../{figure.page}"
+            page = f'<meta http-equiv="refresh" content="0; url={to}"><a href="{to}">Moved</a>'
+            write_bytes(path, page.encode(), durable=False)
 
 
 def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
@@ -103,7 +107,7 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     if figure.table:
         names["table.csv"] = f"{base.name}-table.csv"
         write_bytes(base.with_name(names["table.csv"]), figure.table.csv(), durable=False)
-    content = {"claims": known.claims, "provenance": known.provenance}
+    content = {"results": known.results, "provenance": known.provenance}
     for what, value in content.items():
         names[f"{what}.json"] = f"{base.name}-{what}.json"
         write_bytes(base.with_name(names[f"{what}.json"]), json_bytes(value), durable=False)
@@ -115,13 +119,13 @@ def row_links(shown: Site, figure: FigureView, aside: Aside, folder: Path) -> li
     files that they lead to are copied. Raises UserError where a target does not exist."""
     pages = {f.name: f.page for f in shown.figures if f.place == figure.place}
     links = []
-    for words, target in aside.figures.items():
+    for shown_as, target in aside.figures.items():
         name, _, state = target.partition("#")
         if name not in catalog.figure_names():
             hint = did_you_mean(name, catalog.figure_names())
             raise UserError(f"figures/{figure.name}.py: asides link to figure {name!r}, {hint}")
         if name in pages:
-            links.append((words, f"{pages[name]}#{state}" if state else pages[name]))
+            links.append((shown_as, f"{pages[name]}#{state}" if state else pages[name]))
     return links + [(Path(path).name, copy_source(figure, path, folder)) for path in aside.files]
 
 
@@ -150,8 +154,8 @@ def script_json(value: object) -> str:
 def findings(shown: Site, paper: PaperView) -> Markup:
     """A paper's page of studies/, without its heading, as it is read from its place in the site."""
     figures = (figure for figure in shown.figures if figure.paper == paper.slug)
-    claims = {claim.row["claim"]: claim.name for figure in figures for claim in figure.claims}
-    return Markup(text.moved(paper.text, f"studies/{paper.slug}", f"{DOCS}/papers", claims))
+    tests = {test.row["test"]: test.name for figure in figures for test in figure.tests}
+    return Markup(text.moved(paper.text, f"studies/{paper.slug}", f"{DOCS}/papers", tests))
 
 
 def templates() -> "Environment":
@@ -167,12 +171,16 @@ def templates() -> "Environment":
     )
     environment.filters |= {
         "formulae": text.formulae,
-        "interval": interval,
+        "interval": words.interval,
         "counted": text.counted,
-        "held": text.held,
-        "count_of": counted,
-        "told": told,
-        "number": claims.number,
+        "cell": words.cell,
+        "why": words.why,
+        "outside": words.outside,
+        "sentence": words.sentence,
+        "seeds": words.seeds,
+        "prints": words.printed,
+        "count": words.counts,
+        "number": answers.number,
         "minutes": text.minutes,
         "sha256": sha256_file,
         "arithmetic": arithmetic.of,
@@ -187,11 +195,9 @@ def templates() -> "Environment":
     environment.globals |= {
         "aside": False,  # one of another scale or other data, which a search need not find too
         "cores": forecast.CORES,
-        "statuses": STATUSES,
-        "refuted": NOT_REPRODUCED,
-        "seens": SEEN,
-        "kinds": claims.KINDS,
-        "of_a_paper": claims.OF_A_PAPER,
+        "statuses": words.STATUSES,
+        "read": words.READ,
+        "fate": summary.HEAD,
         "form_of": address.challenge,
         "how_to_challenge": CHALLENGE,
     }
@@ -219,13 +225,16 @@ def filler(shown: Site, folder: Path) -> Callable:
     return fill
 
 
-def as_csv(rows: Iterable[JudgedClaim]) -> bytes:
-    """Judged claims as CSV, what the paper prints in one cell."""
+def as_csv(rows: Iterable[claims_json.FiledTest]) -> bytes:
+    """Tests as CSV, with what else there is in words."""
     buffer = io.StringIO()
-    columns = [*JudgedClaim.__annotations__]
-    writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
+    plain = ("test", "statement", "column", "kind", "figure", "scale", "data", "quantity")
+    numbers = ("measured", "low", "high", "n", "p")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*plain, "bound", *numbers, "status", "why", "registered"])
     for row in rows:
-        cells = {**row, "printed": "; ".join(row["printed"])}
-        writer.writerow({k: no_formula(v) if isinstance(v, str) else v for k, v in cells.items()})
+        got: Mapping[str, Any] = row
+        cells = [*(got[key] for key in plain), row["bound"]["text"], *(got[key] for key in numbers)]
+        cells += [row["status"], words.why(row), row["registered"]]
+        writer.writerow([no_formula(cell) if isinstance(cell, str) else cell for cell in cells])
     return buffer.getvalue().encode()

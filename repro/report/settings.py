@@ -8,7 +8,7 @@ from repro.core.names import StageName
 from repro.core.spec import settings
 from repro.core.study import Best, Checkpoint, Study
 from repro.core.suite import Suite
-from repro.verdicts.claims import number
+from repro.verdicts.answers import number
 
 PAPER = "paper"
 NONE = "-"

@@ -1,10 +1,9 @@
-"""A claim's bound and interval on one axis, as fractions of its length, for the pages to draw."""
+"""A test's bound and interval on one axis, as fractions of its length, for the pages to draw."""
 
 import math
 from dataclasses import dataclass
 
-from repro.verdicts.claims import Expectation
-from repro.verdicts.judged_claims import JudgedClaim
+from repro.verdicts.results import Judged
 
 MARGIN = 0.15  # of the span, on either side of what is drawn
 LOGARITHMIC = 100.0  # ratio of positive ends from which the axis is logarithmic
@@ -14,26 +13,24 @@ LOGARITHMIC = 100.0  # ratio of positive ends from which the axis is logarithmic
 class Strip:
     """Fractions of the axis, 0 to 1, left to right.
 
-    bound: where the quantity should lie; None where there is no bound. interval: the 95 % interval;
-    None where there is none, as of one run. value: what was measured.
+    bound: where the quantity should lie. interval: the 95 % interval; None where there is none, as
+    of one run. value: what was measured.
     """
 
-    bound: tuple[float, float] | None
+    bound: tuple[float, float]
     interval: tuple[float, float] | None
     value: float
 
 
-def strip(expected: Expectation | None, row: JudgedClaim) -> Strip | None:
-    """The strip of a judged claim; None if nothing finite was measured.
-
-    expected: what the verdict was held against.
-    """
+def strip(row: Judged) -> Strip | None:
+    """The strip of a test; None if nothing finite was measured."""
     if row["measured"] is None:
         return None
-    bound = None if expected is None or math.isnan(expected.low) else (expected.low, expected.high)
+    low, high = row["bound"]["low"], row["bound"]["high"]
+    bound = -math.inf if low is None else low, math.inf if high is None else high
     low, high = row["low"], row["high"]
     interval = None if low is None or high is None else (low, high)
-    ends = [row["measured"], *(interval or ()), *filter(math.isfinite, bound or ())]
+    ends = [row["measured"], *(interval or ()), *filter(math.isfinite, bound)]
     logarithmic = min(ends) > 0 and max(ends) / min(ends) >= LOGARITHMIC
 
     def on_axis(value: float) -> float:
@@ -50,7 +47,5 @@ def strip(expected: Expectation | None, row: JudgedClaim) -> Strip | None:
             return 0.0
         return round(min(1.0, max(0.0, (on_axis(value) - low) / length)), 4)
 
-    def places(ends: tuple[float, float] | None) -> tuple[float, float] | None:
-        return ends and (place(ends[0]), place(ends[1]))
-
-    return Strip(places(bound), places(interval), place(row["measured"]))
+    reach = interval and (place(interval[0]), place(interval[1]))
+    return Strip((place(bound[0]), place(bound[1])), reach, place(row["measured"]))

@@ -1,8 +1,9 @@
-"""What is claimed, and how it is judged, from a table of runs alone. No torch at import.
+"""What is tested, and how it is judged, from a table of runs alone. No torch at import.
 
 What a figure is written with
-  figure.py           what it is: its texts, claims and functions
-  claims.py           claims, what is expected and what was measured of them
+  figure.py           what it is: its texts, tests, readings and functions
+  answers.py          tests and readings, what is expected and what was measured of them
+  statements.py       what a paper states, and how that fared in its tests
   verdict.py          a measurement held against its bound; the calibrated interval
   optimum.py          the optimum of a search, or by a window; by a parabola it is the library's
   run_sweeps.py       tables of runs as sweeps, and the points of a search
@@ -12,19 +13,17 @@ What a figure is written with
   typeset.py          a table of texts, as Markdown, CSV, or on a page
   drawing.py          the style of all pictures
 
-How a claim is judged
-  judging.py          makes a figure from its runs: table, judged claims, picture
+How it is judged
+  judging.py          makes a figure from its runs: tests, readings, picture
   evidence.py         what decides a verdict besides the measurement; the verdict
-  power.py            what a claim's test says under each law
+  power.py            what a test says under each law
   printed.py          what the papers print
+  results.py          what came of tests and readings, as JSON has it: facts
 
 What was fixed before
-  preregistration.py  what was fixed before the runs that judge a claim
-  badge.py            whether a claim was registered before its runs
-  earlier.py          what an older rule said of tests registered then: data
-  bounds.py           where the bounds of all claims come from
+  preregistration.py  what was fixed before the runs of a test
+  badge.py            whether a test was registered before its runs
 
 What is said of it
-  words.py            the status words: what each means, and how it is shown
-  judged_claims.py    judged claims, as JSON has them and as text; a figure's sentence
+  words.py            every word of a verdict: a status, a doubt, a cell, a sentence, a row
 """

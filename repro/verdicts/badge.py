@@ -14,9 +14,10 @@ from repro.core import seeds
 from repro.lineage import history
 from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import mixture
-from repro.verdicts import earlier, preregistration
-from repro.verdicts.judged_claims import JudgedClaim, interval
+from repro.verdicts import preregistration
 from repro.verdicts.preregistration import Registered, at_commit, rows_of
+from repro.verdicts.results import Judged, paper_of
+from repro.verdicts.words import interval
 
 BEFORE = "registered before"
 WAITING = "registered, runs not yet made"
@@ -37,25 +38,25 @@ class Badge:
         return f"{self.word}: {self.reason}" if self.reason else self.word
 
 
-def badge(row: JudgedClaim, provenance: Mapping) -> Badge:
+def badge(row: Judged, provenance: Mapping) -> Badge:
     """The badge of a judged claim. provenance: of the figure it was judged on.
 
     It was registered before if every run is of a commit of this history, with that commit's code,
     at which the register had a row of the claim that it still has; if all are of one version of
     their code; and if bound and seeds are those of that row.
     """
-    paper = row["paper"]
-    now = rows_of(paper, row["claim"], row["scale"], row["data"])
+    paper, test = paper_of(row), row["test"]
+    now = rows_of(paper, test, row["scale"], row["data"])
     if not now:
-        known = earlier.of_claim(paper, row["claim"], row["scale"], row["data"])
-        return Badge(*known.badge_of(row)) if known else Badge(NOT)
+        return Badge(NOT)
     if reason := unknown():
         return Badge(UNKNOWN, reason)
     counting, reason = _row_before(paper, now, provenance["made"])
     if counting is None:
         return Badge(NOT_BEFORE, reason)
-    if counting.bound != row["expected"]:
-        reason = f"it was registered as {counting.bound!r}, and judged by {row['expected']!r}"
+    bound = row["bound"]["text"]
+    if counting.bound != bound:
+        reason = f"it was registered as {counting.bound!r}, and judged by {bound!r}"
     made = provenance["made"]
     reason = reason or mixture(made) or _other_code(made)
     if reason := reason or _other_seeds(paper, counting, provenance):
@@ -152,17 +153,20 @@ def listed(found: set[int]) -> str:
     return ", ".join(map(str, sorted(found)))
 
 
-def _judged_anew(row: JudgedClaim, digest: str) -> str:
+def _judged_anew(row: Judged, digest: str) -> str:
     """What the first record of the same data said of a claim, where it was something else.
 
     Compared are the verdict and what was measured. By how much an interval is calibrated is not:
     trials are drawn of a recorded table, so after its first record.
     """
     first = _first(f"records/{row['scale']}/{row['data']}", row["figure"], digest)
-    then: Any = first.get(row["claim"])
-    if not then or (then["verdict"] == row["verdict"] and _as_measured(then) == _as_measured(row)):
+    then: Any = first.get(row["test"])
+    if not then:
         return ""
-    return f"judged anew: it was {then['verdict']}, {interval(then)}"
+    status = then.get("status") or then["verdict"]
+    if status == row["status"] and _as_measured(then) == _as_measured(row):
+        return ""
+    return f"judged anew: it was {status}, {interval(then)}"
 
 
 def _as_measured(claim: Mapping) -> list[str]:
@@ -176,7 +180,8 @@ def _as_measured(claim: Mapping) -> list[str]:
 
 @cache
 def _first(folder: str, figure: str, digest: str) -> dict[str, Mapping]:
-    """Claim -> how it was judged in the first commit that has a figure's record of these data."""
+    """Test -> how it was judged in the first commit that has a figure's record of these data, in
+    the form that the record had."""
     place = f":(glob){folder}/*/{figure}.json"
     words = ("log", "--reverse", "--format=%H", "--name-only", "--", place)
     commit = ""
@@ -186,5 +191,6 @@ def _first(folder: str, figure: str, digest: str) -> dict[str, Mapping]:
             continue
         saved = json.loads(history.git("show", f"{commit}:{line}", root=ROOT) or "{}")
         if saved.get("data_sha256") == digest:
-            return {claim["claim"]: claim for claim in saved["claims"]}
+            tests = saved["tests"] if "tests" in saved else saved["claims"]  # of before
+            return {test["test" if "test" in test else "claim"]: test for test in tests}
     return {}

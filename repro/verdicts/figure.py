@@ -1,9 +1,8 @@
-"""What a figure is: its texts, its claims, and the functions that make it. No torch.
+"""What a figure is: its texts, its tests and readings, and the functions that make it. No torch.
 
 `figures/<paper>/<figure>.py` defines `FIGURE = Figure(...)`; nothing else names it.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from repro.core.names import CLAIM_IN_TEXT
 from repro.core.study import SCALES
 from repro.errors import UserError, did_you_mean
 from repro.lineage.checkout import check_call, is_listed, kind
-from repro.verdicts.claims import CONTROL, OURS, Claim, Measurement
+from repro.verdicts.answers import CONTROL, OURS, Answer, Measurement, Reading, Test
 from repro.verdicts.power import Laws
 from repro.verdicts.typeset import Table
 
@@ -93,14 +92,15 @@ class Figure(Shown):
 
     title, studies: as of `Shown`.
     caption: what every mark means, and where the paper has it; text beside the picture.
-    claims: what the paper says about it; each id begins with `<figure>.`.
+    answers: the tests it makes and the readings it takes, as shown; each id begins with
+        `<figure>.`.
     reduce(runs): the table that is kept as data.csv; called once, when all runs are finished.
         runs: name of a stage (`<paper>/<study>/<stage>`, `+<round>` for those of a search) -> a
         table with a row for each evaluation of each run. Its columns are the axes of the study's
         grid (`model.width`, `lr.embedding`, `seed`), the values tuned upstream, and what the task
         records (`step`, `train_loss`); a diverged loss is infinite. Keep what the functions below
         need, in an order that is always the same.
-    measure(data, scale): claim id -> its Measurement, for every claim and nothing else. data:
+    measure(data, scale): id -> Measurement, for every test and reading and nothing else. data:
         data.csv, read back. scale: smoke, reduced, overnight, workstation or paper.
     draw(data, scale): the picture, on panels from `repro.verdicts.drawing.panels`. The suite adds
         the title and one line of where it is from; only the layout of those panels can make room.
@@ -110,16 +110,16 @@ class Figure(Shown):
     Where it has more to say:
     small(data, scale): a second picture, as `draw`, on one panel about SMALL_INCHES wide, which
         says the message where there are 430 pixels: a README's thumbnail, a phone.
-    outcome: the picture's title, a sentence that is true whatever came out, with `{claim}` in the
-        place of what a claim measured: `the best rate goes as width^{fig1.slope}`. The verdict of
-        these claims follows it (`repro.verdicts.judged_claims`); without it the title counts
-        verdicts.
+    outcome: the picture's title, a sentence that is true whatever came out, with `{id}` in the
+        place of what a test or reading measured: `the best rate goes as width^{fig1.slope}`. The
+        status of these tests follows it (`repro.verdicts.judging.outcome`); without it the title
+        counts them.
     view: where the report's plot of its data should begin, if not with what the picture shows.
     asides(data, scale): of a table, what the report shows beside its rows: bars, links to what
         other figures plot of a row, files of the checkout.
-    laws: claim id -> the paper's law and its rivals, between which the claim's test must tell:
-        every claim about training that has a bound below paper scale should have them.
-        `python -m repro power` draws tables from each and counts how often the claim agrees.
+    laws: test id -> the paper's law and its rivals, between which the test must tell: every test
+        about training that binds below paper scale should have them. `python -m repro power` draws
+        tables from each and counts how often the test agrees.
     simulate(law, recorded, scale, rng): a table as `recorded` would be if a law of `laws` held: the
         same columns, grid and seeds. recorded: data.csv on record, from which comes what a law
         does not fix and the size of the noise between seeds (`repro.verdicts.noise`). rng: the only
@@ -127,7 +127,7 @@ class Figure(Shown):
     """
 
     caption: str
-    claims: tuple[Claim, ...]
+    answers: tuple[Answer, ...]
     reduce: "Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]"
     measure: "Callable[[pd.DataFrame, str], Mapping[str, Measurement]]"
     draw: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
@@ -139,12 +139,17 @@ class Figure(Shown):
     laws: Mapping[str, Laws] = field(default_factory=dict)
     simulate: "Callable[[str, pd.DataFrame, str, np.random.Generator], pd.DataFrame] | None" = None
 
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """Its tests, whether or not they bind at a scale."""
+        return tuple(each for each in self.answers if isinstance(each, Test))
+
     def check(self, file: str) -> None:
         """Raise UserError, in one line that names the file, for what the fields' types do not say:
         which go together, and whether each function can be called as it will be."""
         super().check(file)
         check_text(file, "caption", self.caption)
-        self._check_claims(file)
+        self._check_answers(file)
         self._check_outcome(file)
         if (self.draw is None) == (self.table is None):
             raise UserError(f"{file}: give draw or table, the one that it is")
@@ -164,72 +169,77 @@ class Figure(Shown):
                 f"{file}: view is {kind(self.view)}; give a View of repro/verdicts/figure.py"
             )
 
-    def _check_claims(self, file: str) -> None:
+    def _check_answers(self, file: str) -> None:
         figure = Path(file).stem
-        if not is_listed(self.claims):
-            raise UserError(f"{file}: claims is {kind(self.claims)}; give a tuple of Claim")
+        if not is_listed(self.answers):
+            raise UserError(
+                f"{file}: answers is {kind(self.answers)}; give a tuple of Test and Reading"
+            )
         seen = set()
-        for claim in self.claims:
-            if not isinstance(claim, Claim):
-                raise UserError(f"{file}: claims holds {kind(claim)}, not a Claim")
-            if not claim.id.startswith(f"{figure}."):
-                raise UserError(f"{file}: claim {claim.id!r} must be named '{figure}.<name>'")
-            if claim.id in seen:
-                raise UserError(f"{file}: claim {claim.id!r} is there twice")
-            seen.add(claim.id)
-            for scale in claim.expected:
+        for each in self.answers:
+            if not isinstance(each, Test | Reading):
+                raise UserError(f"{file}: answers holds {kind(each)}, not a Test or a Reading")
+            if not each.id.startswith(f"{figure}."):
+                raise UserError(f"{file}: {each.id!r} must be named '{figure}.<name>'")
+            if each.id in seen:
+                raise UserError(f"{file}: {each.id!r} is there twice")
+            seen.add(each.id)
+        for test in self.tests:
+            for scale in test.expected:
                 if scale not in SCALES:
                     hint = did_you_mean(scale, SCALES)
-                    raise UserError(f"{file}: claim {claim.id!r}: unknown scale {scale!r}, {hint}")
-            for bound in claim.expected.values():
-                if not bound.basis and not math.isnan(bound.low):
+                    raise UserError(f"{file}: test {test.id!r}: unknown scale {scale!r}, {hint}")
+            for bound in test.bounds.values():
+                if not bound.basis:
                     raise UserError(
-                        f"{file}: claim {claim.id!r}: {bound}: says not where the bound comes "
+                        f"{file}: test {test.id!r}: {bound}: says not where the bound comes "
                         "from; give it a basis, STATED, TOLERANCE or OURS of "
-                        "repro/verdicts/claims.py, and why"
+                        "repro/verdicts/answers.py, and why"
                     )
 
     def _check_outcome(self, file: str) -> None:
         if not isinstance(self.outcome, str) or "\n" in self.outcome:
             raise UserError(f"{file}: outcome is {kind(self.outcome)}; give one line of text")
         for name in CLAIM_IN_TEXT.findall(self.outcome):
-            self._check_is_claim(file, "outcome", name)
+            self._check_is_there(file, "outcome", name)
 
     def _check_laws(self, file: str) -> None:
         if not isinstance(self.laws, Mapping):
-            raise UserError(f"{file}: laws is {kind(self.laws)}; give a mapping, claim id to Laws")
+            raise UserError(f"{file}: laws is {kind(self.laws)}; give a mapping, test id to Laws")
         if bool(self.laws) != bool(self.simulate):
             raise UserError(f"{file}: laws and simulate go together; give both or neither")
-        for claim, laws in self.laws.items():
-            self._check_is_claim(file, "laws", claim)
+        for test, laws in self.laws.items():
+            self._check_is_there(file, "laws", test)
             if not isinstance(laws, Laws):
-                raise UserError(f"{file}: laws of {claim!r} is {kind(laws)}, not a Laws")
+                raise UserError(f"{file}: laws of {test!r} is {kind(laws)}, not a Laws")
 
-    def _check_is_claim(self, file: str, field_name: str, name: str) -> None:
-        ids = [claim.id for claim in self.claims]
+    def _check_is_there(self, file: str, field_name: str, name: str) -> None:
+        ids = [each.id for each in self.answers]
         if name not in ids:
             hint = did_you_mean(str(name), ids) if ids else "it has none"
-            raise UserError(f"{file}: {field_name} names {name!r}, no claim of it: {hint}")
+            raise UserError(f"{file}: {field_name} names {name!r}, which is none of its: {hint}")
 
 
 def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
-    """A figure as another one is, of other runs: the same picture, and the same bounds for claims
+    """A figure as another one is, of other runs: the same picture, and the same bounds for tests
     that are a control of ours, for the paper says nothing of these runs.
 
-    figure: its name, with which its claims begin. studies: study of the original -> the study that
-    is shown in its place.
+    figure: its name, with which its tests and readings begin. studies: study of the original ->
+    the study that is shown in its place.
     """
     of = {new: old for old, new in studies.items()}
 
-    def renamed(claim: str) -> str:
-        return f"{figure}.{claim.partition('.')[2]}"
+    def renamed(name: str) -> str:
+        return f"{figure}.{name.partition('.')[2]}"
 
-    def own_claim(claim: Claim) -> Claim:
+    def own(each: Answer) -> Answer:
+        if not isinstance(each, Test):
+            return replace(each, id=renamed(each.id))
         expected = {
-            scale: replace(bound, basis=OURS, why=f"that of {claim.id}") if bound.basis else bound
-            for scale, bound in claim.expected.items()
+            scale: bound and replace(bound, basis=OURS, why=f"that of {each.id}")
+            for scale, bound in each.expected.items()
         }
-        return replace(claim, id=renamed(claim.id), kind=CONTROL, expected=expected)
+        return replace(each, id=renamed(each.id), kind=CONTROL, expected=expected)
 
     def own_name(stage: str) -> str:
         """The original's name of a stage, a round of its search included."""
@@ -243,7 +253,7 @@ def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
 
     def measure(data, scale):
         found = original.measure(data, scale)
-        return {renamed(claim): measurement for claim, measurement in found.items()}
+        return {renamed(name): measurement for name, measurement in found.items()}
 
     def shown(stage: str) -> str:
         parts = stage.split("/")
@@ -255,7 +265,7 @@ def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
         title=f"{original.title} (other settings)",
         outcome=CLAIM_IN_TEXT.sub(lambda found: f"{{{renamed(found[1])}}}", original.outcome),
         studies=tuple(map(shown, original.studies)),
-        claims=tuple(map(own_claim, original.claims)),
+        answers=tuple(map(own, original.answers)),
         reduce=reduce,
         measure=measure,
         laws={},

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from repro.verdicts.claims import Measurement
+from repro.verdicts.answers import Measurement
 
 ROUNDING = 1e-9
 

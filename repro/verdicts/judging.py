@@ -10,20 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from repro.core.names import SMALL
+from repro.core.names import CLAIM_IN_TEXT, SMALL
 from repro.errors import UserError
 from repro.files import sha256_file
 from repro.lineage import checkout
 from repro.lineage.provenance import devices
-from repro.verdicts import power
-from repro.verdicts.claims import CONTROL, THEORY, TRAINING, Claim, Measurement
+from repro.verdicts import power, printed, statements, words
+from repro.verdicts.answers import Answer, Expectation, Measurement, Reading, Test
 from repro.verdicts.evidence import judge, load
 from repro.verdicts.figure import figure_named
-from repro.verdicts.judged_claims import JudgedClaim, marks
+from repro.verdicts.results import REPRODUCED, Bound, Judged, Results, Row, Taken, of_a_paper
 from repro.verdicts.typeset import Table
-from repro.verdicts.verdict import left_out
-
-RUN = (TRAINING, CONTROL, THEORY)  # the kinds of claims that a study's settings decide
 
 
 @contextmanager
@@ -42,70 +39,97 @@ def called(figure_name: str, function: str) -> Iterator[None]:
         raise fault from error
 
 
-def judge_all(figure_name: str, table, provenance: dict) -> list[JudgedClaim]:
-    """Measure and judge every claim of a figure.
+def judge_all(figure_name: str, table, provenance: Mapping) -> Results:
+    """Judge every test of a figure that binds, and read what else it measures.
 
     table: its data.csv. provenance: its provenance.json.
     """
     figure = figure_named(figure_name)
-    scale = provenance["scale"]
+    statements.check(figure_name, figure)
+    scale, embedded = provenance["scale"], provenance["embedded"]
     with called(figure_name, "measure"):
         measured = figure.measure(table, scale)
-    check_measured(f"figures/{figure_name}.py", figure.claims, measured)
+    check_measured(f"figures/{figure_name}.py", figure.answers, measured)
     paper = figure_name.split("/")[0]
-    evidence, chosen = load(paper, figure, provenance), provenance["chosen_after_seeing"]
-    rows: list[JudgedClaim] = []
-    for claim in figure.claims:
-        known = evidence[claim.id]
-        judgement = judge(claim, measured[claim.id], known)
-        measurement = judgement.measurement
-        rows.append(
-            {
-                "claim": claim.id,
-                "kind": claim.kind,
-                "paper": paper,
-                "figure": figure_name,
-                "statement": claim.statement,
-                "source": claim.source,
-                "quantity": claim.quantity,
-                "printed": [*map(str, known.printed)],
-                "expected": str(claim.at(scale)),
-                "expected_paper": str(claim.at_paper_scale()),
-                "measured": _finite(measurement.value),
-                "low": _finite(measurement.low),
-                "high": _finite(measurement.high),
-                "n": int(measurement.n),
-                "seen": judgement.seen,
-                "binds": judgement.binds,
-                "verdict": judgement.verdict,
-                "reason": judgement.reason,
-                "left_out": left_out(claim.at(scale), measurement),
-                "calibration": power.factor(known.trials, power.EDGE),
-                "p": judgement.p,
-                "detail": measurement.detail,
-                "power": power.in_words(known.trials),
-                "untested": judgement.binds and claim.kind == TRAINING and not known.trials,
-                "never": power.never(known.trials) if judgement.binds else "",
-                "second": "; ".join(map(str, known.others)),
-                "chosen_after_seeing": chosen if claim.kind in RUN else "",
-                "scale": scale,
-                "data": provenance["label"],
-            }
-        )
-    return rows
+    evidence, prints = load(paper, figure, provenance), printed.rows_of(paper)
+
+    def row(name: str, quantity: str, measurement: Measurement) -> Row:
+        return {
+            "figure": figure_name,
+            "scale": scale,
+            "data": provenance["label"],
+            "quantity": quantity,
+            "measured": _finite(measurement.value),
+            "low": _finite(measurement.low),
+            "high": _finite(measurement.high),
+            "n": int(measurement.n),
+            "printed": [printed.as_json(each) for each in prints if each.claim == name],
+            "detail": measurement.detail,
+        }
+
+    tests: list[Judged] = []
+    readings: list[Taken] = []
+    for each in figure.answers:
+        found = measured[each.id]
+        if isinstance(each, Test) and each.binds(scale, embedded):
+            known = evidence[each.id]
+            judgement = judge(each, found, known)
+            tests.append(
+                {
+                    "test": each.id,
+                    "statement": each.statement,
+                    "column": each.column,
+                    "kind": each.kind,
+                    **row(each.id, each.quantity, judgement.measurement),
+                    "bound": _bound(each.at(scale)),
+                    "status": judgement.status,
+                    "doubts": [*judgement.doubts],
+                    "p": judgement.p,
+                    "calibration": power.factor(known.trials, power.EDGE),
+                    "laws": [power.as_json(trial) for trial in known.trials],
+                }
+            )
+        elif found.n:  # what a scale leaves out is no reading
+            quantity, beside = _of_reading(each)
+            taken = row(each.id, quantity, found)
+            readings.append(
+                {"reading": each.id, "beside": beside, "problem": found.problem, **taken}
+            )
+    return {"tests": tests, "readings": readings}
 
 
-def check_measured(file: str, claims: Sequence[Claim], measured: object) -> None:
-    """Raise UserError unless `measured` has a Measurement for each claim, and no other entry."""
+def _of_reading(each: Answer) -> tuple[str, str]:
+    """What is measured, and what it may be held against: of a test, that it binds elsewhere."""
+    if isinstance(each, Test):
+        return each.quantity, f"a test at {each.place}"
+    assert isinstance(each, Reading)
+    return each.words, each.beside
+
+
+def _bound(expected: Expectation | None) -> Bound:
+    assert expected  # of a test that binds
+    return {
+        "text": expected.text,
+        "low": _finite(expected.low),
+        "high": _finite(expected.high),
+        "strict": expected.strict,
+        "basis": expected.basis,
+        "why": expected.why,
+    }
+
+
+def check_measured(file: str, answers: Sequence[Answer], measured: object) -> None:
+    """Raise UserError unless `measured` has a Measurement for each test and reading, and no other
+    entry."""
     if not isinstance(measured, Mapping):
         raise UserError(f"{file}: measure returned a {type(measured).__name__}, not a mapping")
-    for claim in claims:
-        entry = measured.get(claim.id)
+    for each in answers:
+        entry = measured.get(each.id)
         if not isinstance(entry, Measurement):
             kind = f"a {type(entry).__name__}, not a Measurement" if entry else "nothing"
-            raise UserError(f"{file}: measure returned {kind} for claim {claim.id!r}")
-    for name in measured.keys() - {claim.id for claim in claims}:
-        raise UserError(f"{file}: measure returned {name!r}, which is no claim of its")
+            raise UserError(f"{file}: measure returned {kind} for {each.id!r}")
+    for name in measured.keys() - {each.id for each in answers}:
+        raise UserError(f"{file}: measure returned {name!r}, which is no test or reading of its")
 
 
 def _finite(value: float) -> float | None:
@@ -149,16 +173,51 @@ def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
     return shown
 
 
-def render(figure_name: str, data: Path, provenance: dict, base: Path) -> list[JudgedClaim]:
-    """Judge a figure's claims from its data.csv: `judge_all`'s rows; and write its picture,
-    <base>.pdf and <base>.png, and <base>.small.png where it has a small one."""
+def outcome(figure_name: str, results: Results) -> str:
+    """What came out of a figure: its sentence with what was measured, and how the tests fared that
+    it names. How all of its tests fared, where it has no sentence or a value is not finite; ""
+    where it has no tests."""
+    stated = figure_named(figure_name).outcome
+    tests = {row["test"]: row for row in results["tests"]}
+    known: dict[str, Row] = {**tests, **{row["reading"]: row for row in results["readings"]}}
+    named = [name for name in decided_by(figure_name) if name in known]
+    values = {name: words.interval(known[name]) for name in named}
+    finite = all(known[name]["measured"] is not None for name in named)
+    if not stated or not finite or not {*CLAIM_IN_TEXT.findall(stated)} <= {*values}:
+        fared = words.counts(results["tests"])
+        return f"{fared[:1].upper()}{fared[1:]}"
+    text = CLAIM_IN_TEXT.sub(lambda found: values[found[1]], stated)
+    judged = [tests[name] for name in named if name in tests]
+    outside = dict.fromkeys(
+        words.outside(row) for row in judged if row["status"] == REPRODUCED and words.outside(row)
+    )
+    fate = ", ".join(filter(None, [words.counts(judged), *outside]))
+    return ": ".join(filter(None, [text, fate]))
+
+
+def decided_by(figure_name: str) -> list[str]:
+    """What a figure's sentence names, each once, in its order."""
+    return list(dict.fromkeys(CLAIM_IN_TEXT.findall(figure_named(figure_name).outcome)))
+
+
+def marks(results: Results) -> list[tuple[str, str]]:
+    """What a picture says of its tests, each in its status' colour: the word of one, how many of
+    more. The papers' tests, or ours where there is none of theirs."""
+    some = [row for row in results["tests"] if of_a_paper(row)] or results["tests"]
+    having = words.tally(some).items()
+    return [(s if len(some) == 1 else f"{number} {s}", s) for s, number in having]
+
+
+def render(figure_name: str, data: Path, provenance: dict, base: Path) -> Results:
+    """Judge a figure from its data.csv, as `judge_all`; and write its picture, <base>.pdf and
+    <base>.png, and <base>.small.png where it has a small one."""
     import pandas as pd
 
     from repro.verdicts import drawing
 
     figure = figure_named(figure_name)
     values, digest = pd.read_csv(data), sha256_file(data)
-    rows = judge_all(figure_name, values, provenance)
+    found = judge_all(figure_name, values, provenance)
     drawing.style()
     if shown := table_of(figure_name, data, provenance["scale"]):
         drawn = drawing.of_table(shown)
@@ -168,7 +227,7 @@ def render(figure_name: str, data: Path, provenance: dict, base: Path) -> list[J
             drawn = figure.draw(values, provenance["scale"])
     file, last_line = f"figures/{figure_name}.py", source_line(figure_name, provenance, digest)
     drawing.check_panels(file, drawn)
-    drawing.finish(drawn, figure.title, marks(rows), last_line)
+    drawing.finish(drawn, figure.title, marks(found), last_line)
     drawing.save(drawn, base.with_suffix(".pdf"), base.with_suffix(".png"))
     if figure.small:
         with called(figure_name, "small"):
@@ -176,4 +235,4 @@ def render(figure_name: str, data: Path, provenance: dict, base: Path) -> list[J
         drawing.check_panels(file, small)
         drawing.finish(small, figure.title, (), last_line.partition(" data, ")[0] + " data")
         drawing.save(small, base.with_suffix(SMALL))
-    return rows
+    return found

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from repro.core import rows
 from repro.errors import UserError
-from repro.verdicts.words import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
+from repro.verdicts.results import AGREES, DIFFERS, Law
 
 TOO_OFTEN = 0.05  # a false verdict comes out more often
 PAPER, RIVAL, EDGE = "paper", "rival", "edge"
@@ -100,6 +100,16 @@ class Trial:
         return self.differs / self.draws
 
 
+def as_json(trial: Trial) -> Law:
+    """A trial as a row of results has it."""
+    return {
+        "law": trial.law,
+        "role": trial.role,
+        "agrees": round(trial.agree, 4),
+        "differs": round(trial.differ, 4),
+    }
+
+
 def path(paper: str) -> str:
     """Where a paper's trials are, relative to the checkout."""
     return f"studies/{paper}/power.csv"
@@ -126,28 +136,6 @@ def roles(found: Sequence[Trial]) -> dict[str, list[Trial]]:
     return {role: [t for t in found if t.role == role] for role in (PAPER, RIVAL, EDGE)}
 
 
-def in_words(found: Sequence[Trial]) -> str:
-    """How often the test agrees, and how often it is wrong: `agrees under the paper's law 0.97;
-    under muP 0.02, SP 0.00; differs at the bound's upper edge 0.03, under the paper's law 0.00`.
-
-    Of a bare sign there is no power: its paper's law has an effect as large as the measured one, so
-    that its share is the p-value in another form (Hoenig & Heisey 2001).
-    """
-    if not found:
-        return ""
-    of = roles(found)
-    bare = any(t.law == NO_EFFECT for t in of[EDGE])
-    own = [] if bare else of[PAPER]
-    wrong = [f"at the bound's {t.law} {t.differ:.2f}" for t in of[EDGE]]
-    if bare:
-        wrong = [f"with no effect {t.differ:.2f}" for t in of[EDGE]]
-    wrong += [f"under the paper's law {t.differ:.2f}" for t in own]
-    words = [f"agrees under the paper's law {t.agree:.2f}" for t in own]
-    words += [f"agrees under {', '.join(f'{t.law} {t.agree:.2f}' for t in of[RIVAL])}"]
-    words += [f"differs {', '.join(wrong)}"] if wrong else []
-    return "; ".join(words)
-
-
 def factor(found: Sequence[Trial], role: str) -> float:
     """The largest factor of the trials of a role; 1 of none."""
     return max((t.factor for t in roles(found)[role]), default=1.0)
@@ -161,18 +149,3 @@ def errors(seen: str, found: Sequence[Trial]) -> list[tuple[str, float]]:
     if seen == AGREES:
         return [(t.law, t.agree) for t in of[RIVAL]]
     return [(t.law, t.differ) for t in (*of[EDGE], *of[PAPER])] if seen == DIFFERS else []
-
-
-def never(found: Sequence[Trial]) -> str:
-    """Which verdict can hardly come out of this design, whatever holds; "" where both can.
-
-    That is `reproduced` where tables of the paper's law seldom agree, and `not reproduced` where
-    those of no rival differ.
-    """
-    of = roles(found)
-    lacking = []
-    if of[PAPER] and all(t.agree <= TOO_OFTEN for t in of[PAPER]):
-        lacking.append(REPRODUCED)
-    if of[RIVAL] and all(t.differ <= TOO_OFTEN for t in of[RIVAL]):
-        lacking.append(NOT_REPRODUCED)
-    return " or ".join(lacking)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from repro.core import catalog, rows
 from repro.errors import UserError, did_you_mean
+from repro.verdicts import results
 from repro.verdicts.figure import figure_named
 
 # -1/2, 0.0020, 1e-3, <1
@@ -57,10 +58,16 @@ class Printed:
         """The value as a number, without the relation."""
         return float(Fraction(self.value.removeprefix(self.relation)))
 
-    def __str__(self) -> str:
-        value = f"{int(self.value):,}" if self.value.isdecimal() else self.value
-        unit = "" if self.unit == "1" else f" {self.unit}"
-        return f"{value}{unit} ({self.place}): {self.what}"
+
+def as_json(row: Printed) -> results.Printed:
+    """A printed number as a row of results has it."""
+    return {
+        "value": row.value,
+        "number": row.number,
+        "unit": row.unit,
+        "place": row.place,
+        "what": row.what,
+    }
 
 
 def path(paper: str) -> str:
@@ -102,13 +109,13 @@ def _rows(paper: str) -> Sequence[tuple[str, Printed]]:
 
 
 def claims_of(paper: str) -> tuple[set[str], set[str]]:
-    """Ids of a paper's claims, and the figures whose claims nobody can know: their files are
-    broken."""
+    """Ids of a paper's tests and readings, and the figures of which nobody can know them: their
+    files are broken."""
     ids, broken = set(), set()
     for name in catalog.figure_names():
         if name.startswith(f"{paper}/"):
             try:
-                ids |= {claim.id for claim in figure_named(name).claims}
+                ids |= {each.id for each in figure_named(name).answers}
             except UserError:
                 broken.add(name.split("/")[1])
     return ids, broken

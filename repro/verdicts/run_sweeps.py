@@ -13,7 +13,7 @@ from repro.core.names import StageName
 from repro.core.search import Offset, Point
 from repro.core.study import in_window
 from repro.errors import UserError
-from repro.verdicts.claims import Measurement, over_seeds
+from repro.verdicts.answers import Measurement, over_seeds
 from repro.verdicts.intervals import joined
 from repro.verdicts.optimum import SearchOptimum, search_optimum
 from widthwise.checks.sweep import Sweep, Sweeps

@@ -1,33 +1,25 @@
-"""The verdict on a claim from its measurement. No torch.
-
-Two questions are kept apart: what was *seen* (does the whole interval meet the bound?), and whether
-the claim *binds* here (is it meant to hold at this scale and on this data?). A verdict needs both.
-"""
+"""The verdict on a test from its measurement. No torch."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from repro.statistics import student, student_tail
-from repro.verdicts.claims import (
-    FEWEST,
-    TOLERANCE,
-    TRAINING,
-    Claim,
-    Expectation,
-    Measurement,
-    number,
-)
-from repro.verdicts.words import (
+from repro.verdicts.answers import FEWEST, TRAINING, Expectation, Measurement, Test
+from repro.verdicts.results import (
     AGREES,
     DIFFERS,
+    FEW_SEEDS,
     INCONCLUSIVE,
-    NEEDS_MORE,
-    NO_BOUND,
+    NO_NUMBER,
+    NOISE,
+    NOT_FINITE,
     NOT_REPRODUCED,
-    NOTHING,
+    ONE_RUN,
+    PROBLEM,
     REPRODUCED,
     UNCLEAR,
+    Doubt,
 )
 
 SURE = 0.025  # how often a false verdict may come out: a tail of a 95 % interval
@@ -36,45 +28,40 @@ MOST = 1000.0  # an interval so many times as wide tells nothing
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with its measurement and verdict at one scale on one data source.
+    """A test with its measurement and status where it binds.
 
-    seen: AGREES, DIFFERS, UNCLEAR, or NOTHING where there is no bound. binds: whether it is meant
-    to hold here. reason: why the verdict is not plainly that it was reproduced or not. p: as from
-    `p_value`; None where the claim does not bind or nothing is random.
+    seen: AGREES, DIFFERS or UNCLEAR. doubts: why the status is not plainly what was seen. p: as
+    from `p_value`; None where nothing is random.
     """
 
-    claim: Claim
     measurement: Measurement
     seen: str
-    binds: bool
-    verdict: str
-    reason: str = ""
+    status: str
+    doubts: tuple[Doubt, ...] = ()
     p: float | None = None
 
 
-def doubted(judgement: Judgement, *doubts: str) -> Judgement:
-    """The judgement of a claim from which nothing can be told although it binds; what was seen
-    stays. doubts: why, in words; where all are empty it is left as it is."""
-    if not judgement.binds or not any(doubts):
+def doubt(code: str, of: object = "") -> Doubt:
+    """A doubt of a kind."""
+    return {"code": code, "of": f"{of}"}
+
+
+def doubted(judgement: Judgement, *doubts: Doubt) -> Judgement:
+    """The judgement of a test from which nothing can be told; what was seen stays. doubts: why; of
+    none it is left as it is."""
+    if not doubts:
         return judgement
-    reason = "; ".join(filter(None, [judgement.reason, *doubts]))
-    return replace(judgement, verdict=INCONCLUSIVE, reason=reason)
+    return replace(judgement, status=INCONCLUSIVE, doubts=(*judgement.doubts, *doubts))
 
 
-def by_bound(claim: Claim, measurement: Measurement, scale: str, embedded: bool) -> Judgement:
+def by_bound(expected: Expectation, measurement: Measurement) -> Judgement:
     """The verdict by the bound alone: reproduced when the whole interval meets the bound, not
-    reproduced when none of it does and the claim binds here; else what was seen, and why that is no
-    verdict. What else is known of the claim's test, `repro.verdicts.evidence.judge` adds."""
-    expected = claim.at(scale)
-    if math.isnan(expected.low):
-        return Judgement(claim, measurement, NOTHING, False, NO_BOUND, measurement.problem)
-    seen, why = _seen(expected, measurement)
-    elsewhere = claim.elsewhere(scale, embedded)
-    if elsewhere:
-        reason = f"{elsewhere}; {why}" if why else elsewhere
-        return Judgement(claim, measurement, seen, False, NEEDS_MORE, reason)
-    verdict = {AGREES: REPRODUCED, DIFFERS: NOT_REPRODUCED, UNCLEAR: INCONCLUSIVE}[seen]
-    return Judgement(claim, measurement, seen, True, verdict, why, p_value(expected, measurement))
+    reproduced when none of it does. What else is known of the test,
+    `repro.verdicts.evidence.judge` adds."""
+    seen, *doubts = _seen(expected, measurement)
+    status = {AGREES: REPRODUCED, DIFFERS: NOT_REPRODUCED, UNCLEAR: INCONCLUSIVE}[seen]
+    p = p_value(expected, measurement)
+    return Judgement(measurement, seen, status, tuple(doubts), p)
 
 
 def widened(measured: Measurement, factor: float) -> Measurement:
@@ -145,40 +132,26 @@ def p_value(expected: Expectation, measured: Measurement) -> float | None:
     return tail(expected.edge(measured.value))
 
 
-def left_out(expected: Expectation, measured: Measurement) -> str:
-    """What a reader must hear in the same breath where an interval lies within the tolerance of a
-    printed value and leaves the value itself out; else ""."""
-    if expected.basis != TOLERANCE or not expected.holds(measured.value):
-        return ""
-    value = (expected.low + expected.high) / 2
-    if not math.isfinite(value) or measured.low <= value <= measured.high:
-        return ""
-    if math.isnan(measured.low) or measured.low == measured.high:
-        return ""
-    return f"{number(value)} itself is outside the interval"
+def too_few(test: Test, measured: Measurement, scale: str) -> list[Doubt]:
+    """That runs of so few seeds tell nothing at a scale for a CPU, where it is so."""
+    fewest = FEWEST.get(scale, 0) if test.kind == TRAINING else 0
+    return [doubt(FEW_SEEDS, fewest)] if 1 < measured.n < fewest else []
 
 
-def too_few(claim: Claim, measured: Measurement, scale: str) -> str:
-    """Why runs of these seeds tell nothing at a scale for a CPU, in words; "" if they may."""
-    fewest = FEWEST.get(scale, 0) if claim.kind == TRAINING else 0
-    few = 1 < measured.n < fewest
-    return f"{measured.n} seeds, where nothing is told from fewer than {fewest}" if few else ""
-
-
-def _seen(expected: Expectation, measured: Measurement) -> tuple[str, str]:
-    """What was seen, and why nothing can be told or what a reader should know."""
+def _seen(expected: Expectation, measured: Measurement) -> tuple:
+    """What was seen, and why nothing can be told."""
     if measured.problem:
-        return UNCLEAR, measured.problem
+        return UNCLEAR, doubt(PROBLEM, measured.problem)
     if math.isnan(measured.value):
-        return UNCLEAR, "nothing was measured: the value is no number"
+        return UNCLEAR, doubt(NO_NUMBER)
     if not math.isfinite(measured.value):  # what diverged
-        return DIFFERS, "the measured value is not finite"
+        return DIFFERS, doubt(NOT_FINITE)
     if math.isnan(measured.low):
-        return UNCLEAR, "one run"
+        return UNCLEAR, doubt(ONE_RUN)
     low, high = expected.holds(measured.low), expected.holds(measured.high)
     if low and high:
-        return AGREES, ""
+        return (AGREES,)
     beside = measured.high <= expected.low or measured.low >= expected.high
     if beside and not low and not high:
-        return DIFFERS, ""
-    return UNCLEAR, "noise: the interval reaches over the bound"
+        return (DIFFERS,)
+    return UNCLEAR, doubt(NOISE)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from repro.statistics import slope
-from repro.verdicts.claims import Measurement, over_arms, over_seeds
+from repro.verdicts.answers import Measurement, over_arms, over_seeds
 
 
 def weights(numbers: Mapping[float, int]) -> dict[float, float]:

@@ -13,7 +13,7 @@ from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.products import verify
 from repro.products.known import find_all
-from repro.verdicts.claims import CONTROL, of_one_run
+from repro.verdicts.answers import CONTROL, of_one_run
 from repro.verdicts.figure import again, figure_named
 
 

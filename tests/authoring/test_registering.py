@@ -9,7 +9,7 @@ from repro.core.seeds import Seeds
 from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import write_json
-from repro.verdicts.claims import Measurement
+from repro.verdicts.answers import Measurement
 from repro.verdicts.preregistration import SEARCHED, Registered
 
 CLAIM = "rate_transfer/distance.network"

@@ -6,7 +6,7 @@ from repro.__main__ import main
 from repro.authoring.untold import untold
 from repro.core import catalog
 from repro.report.costs import suite_at
-from repro.verdicts.claims import FEWEST
+from repro.verdicts.answers import FEWEST
 
 # What is known to train too few seeds. A figure that joins them needs seeds, or no runs there.
 KNOWN = {

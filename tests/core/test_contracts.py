@@ -26,7 +26,7 @@ from repro.lineage.checkout import ROOT, misplaced
 from repro.products import forecast, run_table
 from repro.tasks import TASKS, Task
 from repro.verdicts import drawing, judging
-from repro.verdicts.claims import OURS, Claim, all_scales, at_most, exact
+from repro.verdicts.answers import OURS, Claim, all_scales, at_most, exact
 from repro.verdicts.figure import Figure
 from repro.verdicts.power import Laws
 from widthwise.parametrization import named

@@ -300,7 +300,7 @@ def test_theorem1_errors_on_both_sides_are_not_noise():
     import numpy as np
 
     from figures.embedding_lr import theorem1
-    from repro.verdicts.claims import over_batches
+    from repro.verdicts.answers import over_batches
 
     ratios = np.array([0.9, 1.1]) + np.random.default_rng(0).normal(0, 0.005, (12, 2))
     found = over_batches(ratios, theorem1.largest_error)

@@ -15,7 +15,7 @@ from repro.products import records
 from repro.products.picture import write_text
 from repro.products.records import as_built
 from repro.products.run_table import cell_ids
-from repro.verdicts.claims import TRAINING
+from repro.verdicts.answers import TRAINING
 from repro.verdicts.judging import judge_all
 
 EMBEDDED = [

@@ -26,7 +26,7 @@ from repro.report import address, asides, build, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
 from repro.verdicts import badge as badges
-from repro.verdicts.claims import above, reported, within
+from repro.verdicts.answers import above, reported, within
 from repro.verdicts.figure import Aside, Asides, Bar, View
 from repro.verdicts.typeset import Table
 from repro.verdicts.words import TOLD_FIRST

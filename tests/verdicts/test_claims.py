@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from repro.errors import UserError
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     OURS,
     STATED,
     TOLERANCE,

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from repro.verdicts.claims import (
+from repro.verdicts.answers import (
     Claim,
     Measurement,
     above,

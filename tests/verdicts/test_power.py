@@ -18,7 +18,7 @@ from repro.errors import UserError
 from repro.lineage import checkout
 from repro.products import records
 from repro.verdicts import noise, power
-from repro.verdicts.claims import TRAINING, Claim, Measurement, above, below, over_seeds, within
+from repro.verdicts.answers import TRAINING, Claim, Measurement, above, below, over_seeds, within
 from repro.verdicts.evidence import Evidence, judge
 from repro.verdicts.figure import Figure
 from repro.verdicts.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial

@@ -16,7 +16,7 @@ INTERRUPT.listen()  # before the other imports, which take a while
 
 from repro.errors import UserError, did_you_mean, nearest
 
-from repro.products import built, forecast, published, run_table, scoreboard
+from repro.products import built, forecast, published, run_table, summary
 from repro.core import catalog, discovery
 from repro.lineage import checkout, import_check
 from repro.workflow import budget, calls, cluster, gpus, jobs
@@ -239,15 +239,6 @@ def manifests(wildcards):
     return [picture_of(name) / published.MANIFEST for name in SELECTED]
 
 
-def scoreboard_inputs(wildcards):
-    """The same; forces a rerun if the scoreboard is of other ones, or is not what was made."""
-    made_of = {n: (picture_of(n) / f"{n.split('/')[1]}.png").as_posix() for n in SELECTED}
-    note = SUITE.paths.results / "manifest.json"
-    if not published.is_noted(note, scoreboard.files(SUITE), made_of):
-        CALL.force([note])
-    return manifests(wildcards)
-
-
 def page_inputs(wildcards):
     """The figures of a page; forces a rerun if the page that exists is not what was made of those
     that are there."""
@@ -373,7 +364,7 @@ def refuse_unknown_targets():
 
 
 def finish():
-    """At the end: print what failed and why, what was built, each claim's verdict, and the time."""
+    """At the end: print what failed and why, what was built, how each test fared, and the time."""
     calls.forget()
     WORKER.stop()
     MONITOR.stop()
@@ -385,4 +376,4 @@ def finish():
     jobs = CALL.built("publish")
     figures = {f"{job.wildcards.paper}/{job.wildcards.name}": done for job, done in jobs}
     if figures:
-        print(scoreboard.summary(SUITE, figures, time.monotonic() - BEGIN), file=sys.stderr)
+        print(summary.summary(SUITE, figures, time.monotonic() - BEGIN), file=sys.stderr)

@@ -24,7 +24,7 @@ rule draw:
     output:
         expand(
             f"{RESULTS}/{{{{paper}}}}/{{{{name}}}}/{{{{table}}}}/{{{{picture}}}}/{{file}}",
-            file=["{name}.pdf", "{name}.png", "{name}.md", "{name}.csv", "claims.json"],
+            file=["{name}.pdf", "{name}.png", "{name}.md", "{name}.csv", "results.json"],
         ),
         manifest=f"{RESULTS}/{{paper}}/{{name}}/{{table}}/{{picture}}/manifest.json",
     log:
@@ -62,21 +62,6 @@ rule page:
         config=config_parameter,
     shell:
         "python -P -m repro page {wildcards.page:q} {params.config} > {log:q} 2>&1"
-
-
-rule scoreboard:
-    input:
-        scoreboard_inputs,
-    output:
-        f"{RESULTS}/scoreboard.md",
-        f"{RESULTS}/manifest.json",
-    log:
-        "logs/scoreboard.log",
-    params:
-        config=config_parameter,
-        figures=",".join(SELECTED),
-    shell:
-        "python -P -m repro scoreboard {params.config} figures={params.figures:q} > {log:q} 2>&1"
 
 
 rule verify:

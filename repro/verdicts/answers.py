@@ -1,13 +1,14 @@
-"""Claims of the papers, what is expected and what was measured of them. No torch."""
+"""Tests of what papers state, readings beside them, what is expected and what was measured of both.
+No torch."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from repro.core.study import OPTIONAL_SCALES, OVERNIGHT, SCALES, WORKSTATION
+from repro.core.study import OVERNIGHT, SCALES, WORKSTATION
 from repro.errors import UserError, did_you_mean
 from repro.statistics import (
     estimate,
@@ -17,7 +18,7 @@ from repro.statistics import (
     t_interval,
 )
 
-# What a claim rests on. The first three are claims of a paper; the others are ours.
+# What a test rests on. The first three are of a paper; the others are ours.
 TRAINING = "training"  # runs
 THEORY = "theory"  # a closed form, held against simulation
 ARITHMETIC = "arithmetic"  # of the paper's own numbers
@@ -32,15 +33,15 @@ TOLERANCE = "tolerance"  # the paper prints a value, an equality or "the same"; 
 OURS = "ours"  # the paper prints nothing of it
 BASES = (STATED, TOLERANCE, OURS)
 
-FEWEST = {"reduced": 3, OVERNIGHT: 5}  # seeds from which a training claim is told
+FEWEST = {"reduced": 3, OVERNIGHT: 5}  # seeds from which a test about training is told
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """An interval in which a quantity should lie, and its wording; nan if nothing is expected.
+    """An interval in which a quantity should lie, and its wording.
 
-    strict: its ends do not count as inside. basis: where the bound comes from, one of BASES; ""
-    where there is none. why: what a tolerance, or a bound of ours, was chosen by; one sentence.
+    strict: its ends do not count as inside. basis: where the bound comes from, one of BASES. why:
+    what a tolerance, or a bound of ours, was chosen by; one sentence.
     """
 
     low: float
@@ -109,11 +110,6 @@ def above(value: float, basis: str = "", why: str = "") -> Expectation:
     """Strictly above the value. Of a bare sign, above 0, the paper states it unless one says so."""
     basis = basis or STATED * (value == 0)
     return Expectation(value, math.inf, f"above {number(value)}", True, basis, why)
-
-
-def reported(text: str) -> Expectation:
-    """No bound: the quantity is reported beside what the paper says (`text`), and not judged."""
-    return Expectation(math.nan, math.nan, text)
 
 
 @dataclass(frozen=True)
@@ -247,59 +243,76 @@ def of_one_run(value: float, problem: str = "", detail: str = "") -> Measurement
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One claim of a paper, and what should be measured for it.
+class Answer:
+    """What a figure measures: a Test or a Reading. id: `<figure>.<name>`, unique within a paper."""
 
-    id: `<figure>.<name>`, unique within a paper. kind: what it rests on, one of KINDS.
-    statement, source: in our words, with the place. quantity: what is measured, in words.
-    expected: scale -> Expectation; it binds at these scales, and at another what was seen is held
-    against the paper scale's (or the last one given) without a verdict. Overnight the reduced
-    scale's binds and on a workstation the paper scale's, unless they have one of their own.
+    id: str
+
+
+@dataclass(frozen=True)
+class Test(Answer):
+    """A statement of a paper on one network or setting, with a quantity and bounds that bind.
+
+    kind: what it rests on, one of KINDS. statement: whose test it is, of the paper's statements
+    (`repro.verdicts.statements`). column: the network or setting, in words; its column in the
+    paper's table. quantity: what is measured, in words. expected: scale -> Expectation at which it
+    binds. Overnight the reduced scale's binds and on a workstation the paper scale's, unless they
+    have one of their own; None: not there. At other scales what is measured is a reading.
     real_data: binds only on data the suite did not generate. published: a number of the published
     settings: on a workstation it does not bind.
     """
 
-    id: str
+    __test__: ClassVar[bool] = False  # for pytest: it is no test of the suite
+
     kind: str
     statement: str
-    source: str
+    column: str
     quantity: str
-    expected: Mapping[str, Expectation]
+    expected: Mapping[str, Expectation | None]
     real_data: bool = False
     published: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             hint = did_you_mean(self.kind, KINDS)
-            raise UserError(f"claim {self.id!r}: unknown kind {self.kind!r}: {hint}")
-        if not self.expected:
-            raise UserError(f"claim {self.id!r}: expected is empty; name a scale and a bound")
+            raise UserError(f"test {self.id!r}: unknown kind {self.kind!r}: {hint}")
+        if not self.bounds:
+            raise UserError(
+                f"test {self.id!r}: expected is empty; name a scale and a bound, or make it a "
+                "Reading"
+            )
 
-    def at(self, scale: str) -> Expectation:
-        """What is expected at a scale."""
-        return self.expected.get(self._bound_of(scale), self.at_paper_scale())
+    @property
+    def bounds(self) -> dict[str, Expectation]:
+        """Scale -> bound, of the scales at which it has one of its own."""
+        return {scale: bound for scale, bound in self.expected.items() if bound is not None}
 
-    def _bound_of(self, scale: str) -> str:
-        """The scale whose bound binds at a scale: its own, or that of which it is the longer or
-        the shorter form."""
+    def at(self, scale: str) -> Expectation | None:
+        """What is expected at a scale; None where it does not bind there."""
         if scale in self.expected or (scale == WORKSTATION and self.published):
-            return scale
-        return {OVERNIGHT: "reduced", WORKSTATION: "paper"}.get(scale, scale)
-
-    def elsewhere(self, scale: str, embedded: bool) -> str:
-        """Why the claim does not bind at a scale on this data, in words; "" if it does."""
-        if self._bound_of(scale) not in self.expected:
-            meant = (s for s in self.expected if s not in OPTIONAL_SCALES)
-            return f"scale: meant for {', '.join(meant) or ', '.join(self.expected)}"
-        return "data: built into the embedded data" if self.real_data and embedded else ""
+            return self.expected.get(scale)
+        return self.expected.get({OVERNIGHT: "reduced", WORKSTATION: "paper"}.get(scale, scale))
 
     def binds(self, scale: str, embedded: bool) -> bool:
         """Whether there is a bound that is meant to hold at this scale and on this data."""
-        return not math.isnan(self.at(scale).low) and not self.elsewhere(scale, embedded)
+        return self.at(scale) is not None and not (self.real_data and embedded)
 
-    def at_paper_scale(self) -> Expectation:
-        """The bound at paper scale, or of the largest scale that has one."""
-        return self.expected[max(self.expected, key=SCALES.index)]
+    @property
+    def place(self) -> str:
+        """Where it binds, in words: the smallest scale that has a bound, or real data."""
+        return f"scale {min(self.bounds, key=SCALES.index)}" + ", real data" * self.real_data
+
+
+@dataclass(frozen=True)
+class Reading(Answer):
+    """A number that is measured and held against nothing: it has no status.
+
+    words: what is measured. beside: what a reader holds it against, in words; may
+    be "".
+    """
+
+    words: str
+    beside: str = ""
 
 
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:
@@ -307,7 +320,7 @@ def all_scales(expectation: Expectation) -> dict[str, Expectation]:
     return dict.fromkeys(SCALES, expectation)
 
 
-def trained_scales(expectation: Expectation) -> dict[str, Expectation]:
+def trained_scales(expectation: Expectation) -> dict[str, Expectation | None]:
     """The same expectation at every scale whose runs train long enough to be judged; on a
     workstation as at paper scale."""
     return {"reduced": expectation, "paper": expectation}
