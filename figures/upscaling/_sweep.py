@@ -1,10 +1,12 @@
-"""What the figures of Sweep 2 claim, and how it is measured."""
+"""The figures of Sweep 2, what they claim, and how it is measured."""
 
 import numpy as np
 
+from figures.upscaling import _drawing, _laws
 from figures.upscaling._runs import (
     LEVEL,
     QUIET,
+    SETTINGS,
     SMALL,
     best,
     by_stage,
@@ -14,6 +16,7 @@ from figures.upscaling._runs import (
     losses,
     point,
     ratio,
+    reduce,
     shared,
 )
 from repro.verdicts.answers import (
@@ -26,12 +29,34 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
+from repro.verdicts.figure import Figure
 
 
-def studies(setting, *more):
-    """STUDIES of a figure of a sweep. more: further stages."""
-    stages = ("tune_upscaled", *more, *SMALL)
-    return tuple(f"{setting.study}/{stage}" for stage in stages)
+def figure(number, key, *more):
+    """The figure of a setting's Sweep 2. more: further stages."""
+    name, setting = f"fig{number}", SETTINGS[key]
+
+    def measure_it(data, scale):
+        return measure(name, data, setting, scale)
+
+    def draw(data, scale):
+        return _drawing.draw_sweep(data, setting, scale)
+
+    return Figure(
+        title=f"Figure {number}. Sweep over learning rate and noise, {setting.name}",
+        outcome=(
+            f"Noise at the ends of its grid ends at {{{name}.optimal-noise}} times the best loss, "
+            "or more"
+        ),
+        caption=_drawing.SWEPT.format(_drawing.final(setting), f"Ma et al., Figure {number}"),
+        studies=tuple(f"{setting.study}/{s}" for s in ("tune_upscaled", *more, *SMALL)),
+        answers=claims(name, setting),
+        laws=_laws.sweep_laws(name),
+        reduce=reduce,
+        measure=measure_it,
+        draw=draw,
+        simulate=_laws.simulate,
+    )
 
 
 def claims(figure, setting):

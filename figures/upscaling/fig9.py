@@ -1,34 +1,5 @@
 """Figure 9: Sweep 2 over learning rate and noise, ResNet-18 with SGD."""
 
-from figures.upscaling import _drawing, _laws, _sweep
-from figures.upscaling._laws import simulate
-from figures.upscaling._runs import SETTINGS, reduce
-from repro.verdicts.figure import Figure
+from figures.upscaling._sweep import figure
 
-SETTING = SETTINGS["resnet"]
-ANSWERS = _sweep.claims("fig9", SETTING)
-LAWS = _laws.sweep_laws("fig9")
-
-
-def measure(data, scale):
-    return _sweep.measure("fig9", data, SETTING, scale)
-
-
-def draw(data, scale):
-    return _drawing.draw_sweep(data, SETTING, scale)
-
-
-FIGURE = Figure(
-    title="Figure 9. Sweep over learning rate and noise, ResNet-18 with SGD",
-    outcome=(
-        "Noise at the ends of its grid ends at {fig9.optimal-noise} times the best loss, or more"
-    ),
-    caption=_drawing.SWEPT.format(_drawing.final(SETTING), "Ma et al., Figure 9"),
-    studies=_sweep.studies(SETTING),
-    answers=ANSWERS,
-    laws=LAWS,
-    reduce=reduce,
-    measure=measure,
-    draw=draw,
-    simulate=simulate,
-)
+FIGURE = figure(9, "resnet")

@@ -17,10 +17,10 @@ from repro.core.spec import lookup, override, settings
 from repro.core.study import REFERENCES, Best, Study
 from repro.errors import UserError, did_you_mean, nearest
 from repro.lineage.checkout import check_call, is_listed, kind, near_name
-from repro.tasks import TASKS
+from repro.tasks import SHARED, TASKS
 
 # Arguments of a task that the suite passes; all others are the study's settings (`repro.tasks`).
-CONTEXT = {"inputs", "device", "progress", "checkpoint", "loaded"}
+CONTEXT = {"inputs", "device", "progress", "checkpoint"}
 
 
 def check_dataset(file: str, module: ModuleType) -> None:
@@ -196,7 +196,8 @@ def settings_of(task: str, spec: Mapping) -> frozenset[str]:
 
 @cache
 def task_arguments(task: str) -> frozenset[str]:
-    """The settings of a task: keyword arguments of its module's `run`, or else of its `build`.
+    """The settings of a task: keyword arguments of its module's `run`, or else of its `build`
+    and those that all have that train.
 
     They are read from the source, because importing the module would load torch.
     Raises UserError, naming the file, where that is no Python or defines neither.
@@ -213,7 +214,8 @@ def task_arguments(task: str) -> frozenset[str]:
     function = functions.get("run") or functions.get("build")
     if function is None:
         raise UserError(f"{file}: defines neither run nor build; see repro/tasks/__init__.py")
-    return frozenset(argument.arg for argument in function.args.kwonlyargs) - CONTEXT
+    own = {argument.arg for argument in function.args.kwonlyargs} - CONTEXT
+    return frozenset(own if function.name == "run" else own.union(SHARED))
 
 
 def _check_names(file: str, module: ModuleType, wanted: list[str], contract: str) -> None:

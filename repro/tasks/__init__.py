@@ -2,11 +2,11 @@
 
 A spec is the mapping of all settings of one run. A need names an input (`repro.data.needs`).
 A module that trains has two functions. `load_data(spec, inputs, device) -> repro.data.loading.Data`
-reads prepared files. `build(*, ..., loaded, device) -> repro.training.loop.Training` makes the
-untrained run that `repro.training.loop.fit` takes. Its other arguments are all keys of the spec, as
-keywords without defaults, even those it does not use itself (dataset, threads): a setting that is
-missing or misspelt is an error. Benchmarks and checks call `Task.build` with data of their own
-(`repro.data.random_data`).
+reads prepared files. `build(run, *, ...) -> repro.training.loop.Training` makes the untrained run
+that `repro.training.loop.fit` takes. `run` is a `repro.tasks.trainable.Trainable`, what all tasks
+that train are told, and makes model and optimizer of it; the task's own settings are the keywords,
+without defaults: a setting that is missing or misspelt is an error. Benchmarks and checks call
+`Task.build` with data of their own (`repro.data.random_data`).
 A module that does not train has `run(*, ..., inputs, device, progress, checkpoint)` -> records;
 `device` is a torch.device, or None if the spec names no threads.
 
@@ -38,6 +38,7 @@ Tasks that measure
   training_costs.py             the costs that Ma et al. print
 
 What tasks share
+  trainable.py                  what all that train are told: model, optimizer and run of it
   identity.py                   the numbers that a run is known by
   counted.py                    what a model without a formula costs, by torch's counter
   equal_runs.py                 a few steps by which two names of one training are recognized
@@ -69,6 +70,22 @@ if TYPE_CHECKING:
 
     from repro.data.loading import Data
     from repro.training.loop import Training
+
+
+# Settings of every task that trains, the fields of `repro.tasks.trainable.Trainable`.
+SHARED = (
+    "data",
+    "model",
+    "parametrization",
+    "optimizer",
+    "lr",
+    "steps",
+    "evaluations",
+    "microbatches",
+    "precision",
+    "threads",
+    "seed",
+)
 
 
 def _unchanged(spec: Mapping) -> Mapping:
@@ -153,9 +170,12 @@ class Task:
 
         device: where `loaded` lies; "meta" gives shapes without values.
         """
+        from repro.tasks.trainable import Trainable
+
         # An entry's digest (`repro.core.entry`) is what a run is known by, and trains nothing.
-        settings = {key: value for key, value in spec.items() if key != "entry"}
-        return import_module(self.module).build(**settings, loaded=loaded, device=device)
+        own = {key: value for key, value in spec.items() if key != "entry"}
+        run = Trainable(**{name: own.pop(name) for name in SHARED}, loaded=loaded, device=device)
+        return import_module(self.module).build(run, **own)
 
 
 def _data(spec: Mapping) -> list[Need]:

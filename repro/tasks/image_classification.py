@@ -6,15 +6,14 @@ from pathlib import Path
 
 import torch
 
-from repro import models
 from repro.data.arrays import load_arrays
 from repro.data.image_folder import load_index
 from repro.data.loading import Data
 from repro.data.needs import Arrays
 from repro.data.recipe import ArrayImages, cross_entropy, evaluation_batches, training_batches
-from repro.training import clipping, ranks
+from repro.tasks.trainable import Trainable
+from repro.training import ranks
 from repro.training.loop import Training
-from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
 
 
@@ -40,50 +39,23 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
 
 
 def build(
-    *,
-    data: Mapping,
-    model: Mapping,
-    parametrization: str,
-    factors: Mapping[str, float],
-    optimizer: Mapping,
-    lr: float,
-    schedule: Mapping,
-    label_smoothing: float,
-    steps: int,
-    evaluations: int,
-    microbatches: int,
-    precision: str,
-    threads: int,
-    seed: int,
-    loaded: Data,
-    device: torch.device,
+    run: Trainable, *, factors: Mapping[str, float], schedule: Mapping, label_smoothing: float
 ) -> Training:
     """A Vision Transformer; records have `valid_loss` (no smoothing), `valid_accuracy` (top-1) and
     `lowest_error`, 1 - the largest top-1 so far.
 
-    data: see `recipe.training_batches`. factors: parameter name -> learning-rate factor that
-    replaces the parametrization's. optimizer: see `make_groups`; and "clip", see
-    `clipping.clipper`. schedule: {"name", "warmup", "final_lr"}; a group whose factor is 1 would
-    end at learning rate final_lr (the paper's lr_min, II.1.D).
+    factors: parameter name -> learning-rate factor that replaces the parametrization's. schedule:
+    {"name", "warmup", "final_lr"}; a group whose factor is 1 would end at learning rate final_lr
+    (the paper's lr_min, II.1.D).
     """
-    with torch.device(device):
-        net = models.build(model, parametrization, **loaded.data_settings)
-    models.draw(net, parametrization, seed)
-    groups = make_groups(net, parametrization, optimizer, lr, factors)
+    net = run.network()
     shape = {"name": schedule["name"], "warmup": schedule["warmup"]}
-    return Training(
+    return run.training(
         net,
-        make_optimizer(groups, optimizer),
+        run.updates(net, factors=factors),
         cross_entropy(label_smoothing),
-        loaded.batches,
-        steps=steps,
-        evaluations=evaluations,
-        precision=precision,
-        seed=seed,
-        microbatches=microbatches,
-        clip=clipping.clipper(net, optimizer["clip"]),
-        held_out=loaded.held_out,
-        schedule=make_schedule(shape | {"final": schedule["final_lr"] / lr}, steps),
+        held_out=run.loaded.held_out,
+        schedule=make_schedule(shape | {"final": schedule["final_lr"] / run.lr}, run.steps),
         finish=with_lowest_error,
     )
 

@@ -7,16 +7,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from repro import backend, models
+from repro import backend
 from repro.data import loading, tokenization
 from repro.data.loading import Data, EvaluationText
 from repro.data.needs import Text, Tokens
 from repro.data.text import cut, pieces, read_split, split_or_nearest
-from repro.training import clipping
-from repro.training import optimizer as optimizers
-from repro.training.evaluation import loss
+from repro.tasks.trainable import Trainable
 from repro.training.loop import Training
-from repro.training.optimizer import make_optimizer
 from repro.training.perplexity import exponential, log_probabilities, word_perplexity
 from repro.training.schedule import make_schedule
 from widthwise.parametrization import KINDS
@@ -25,15 +22,6 @@ from widthwise.parametrization import KINDS
 def ratio(width: int, embedding_lr: Mapping) -> float:
     """Ratio of the embedding's learning rate to that of all other roles: factor * width^power."""
     return embedding_lr["factor"] * width ** embedding_lr["power"]
-
-
-def make_groups(net, parametrization: str, optimizer: Mapping, lr: float, embedding_lr: Mapping):
-    """Optimizer groups: rate `lr` for every role, and `ratio` times that for the embedding.
-
-    parametrization: the one whose factors multiply these rates.
-    """
-    rates = dict.fromkeys(KINDS, lr) | {"embedding": ratio(net.width, embedding_lr) * lr}
-    return optimizers.make_groups(net, parametrization, optimizer, rates)
 
 
 def beginning(text: str, limit: int | None) -> str:
@@ -104,44 +92,26 @@ def make_evaluation(
 
 
 def build(
-    *,
-    data: Mapping,
-    model: Mapping,
-    parametrization: str,
-    init: Mapping[str, str],
-    embedding_lr: Mapping,
-    optimizer: Mapping,
-    lr: float,
-    schedule: Mapping,
-    steps: int,
-    evaluations: int,
-    microbatches: int,
-    precision: str,
-    threads: int,
-    seed: int,
-    loaded: Data,
-    device: torch.device,
+    run: Trainable, *, init: Mapping[str, str], embedding_lr: Mapping, schedule: Mapping
 ) -> Training:
     """A decoder; records have `ratio`, `tokens` read so far, `train_perplexity` (from the mean loss
     since the last record), `valid_perplexity` and, with a text, its `word_perplexity`.
 
     data: see `loading.load_data` for tokens; and "text", None or see `load_text`, whose "stride" is
-    the tokens between two windows. init: see `models.draw`. embedding_lr: see `make_groups`.
-    optimizer: also "weight_decay", "decayed", "clip". schedule: see `make_schedule`.
+    the tokens between two windows. init: see `models.draw`. embedding_lr: see `ratio`. schedule:
+    see `make_schedule`.
     """
-    with torch.device(device):
-        net = models.build(model, parametrization, **loaded.data_settings)
-    models.draw(net, parametrization, seed, init)
+    net, data, loaded = run.network(init), run.data, run.loaded
     length = data["sequence_length"]
     stride = data["text"]["stride"] if data["text"] else length
-    text = loaded.text
+    text, of_embedding = loaded.text, ratio(run.model["width"], embedding_lr)
 
     def finish(records: list[dict]) -> list[dict]:
         perplexities = ["valid_perplexity", *(["word_perplexity"] if text else [])]
         return [
             {
                 "step": record["step"],
-                "ratio": ratio(net.width, embedding_lr),
+                "ratio": of_embedding,
                 "tokens": record["step"] * data["batch_size"] * length,
                 "train_loss": record["train_loss"],
                 "train_perplexity": exponential(record["train_loss"]),
@@ -153,19 +123,12 @@ def build(
             for record in records
         ]
 
-    return Training(
+    rates = dict.fromkeys(KINDS, run.lr) | {"embedding": of_embedding * run.lr}
+    return run.training(
         net,
-        make_optimizer(make_groups(net, parametrization, optimizer, lr, embedding_lr), optimizer),
-        loss,
-        loaded.batches,
-        steps=steps,
-        evaluations=evaluations,
-        precision=precision,
-        seed=seed,
-        microbatches=microbatches,
-        clip=clipping.clipper(net, optimizer["clip"]),
+        run.updates(net, lr=rates),
         held_out=loaded.held_out,
-        evaluate=make_evaluation(net, loaded.held_out, text, length, stride, precision),
-        schedule=make_schedule(schedule, steps),
+        evaluate=make_evaluation(net, loaded.held_out, text, length, stride, run.precision),
+        schedule=make_schedule(schedule, run.steps),
         finish=finish,
     )

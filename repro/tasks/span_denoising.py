@@ -8,17 +8,14 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from repro import models
 from repro.data import denoising
 from repro.data.denoising import Denoising, DenoisingBatches
 from repro.data.loading import Data
 from repro.data.needs import Tokens
 from repro.data.tokenization import load_tokens
-from repro.models.bart import BART
-from repro.training import clipping
+from repro.tasks.trainable import Trainable
 from repro.training.evaluation import COUNT
 from repro.training.loop import Training
-from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
@@ -84,51 +81,19 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     )
 
 
-def draw(net: BART, parametrization: str, seed: int) -> None:
-    """Draw the initial parameters; the word embedding of [pad] is zero."""
-    models.draw(net, parametrization, seed)
-    net.clear_padding()
-
-
-def build(
-    *,
-    data: Mapping,
-    model: Mapping,
-    parametrization: str,
-    optimizer: Mapping,
-    lr: float,
-    schedule: Mapping,
-    steps: int,
-    evaluations: int,
-    microbatches: int,
-    precision: str,
-    threads: int,
-    seed: int,
-    loaded: Data,
-    device: torch.device,
-) -> Training:
+def build(run: Trainable, *, schedule: Mapping) -> Training:
     """An encoder-decoder; records have `valid_loss`, both losses in bits as `train_bits` and
     `valid_bits`, and `lowest_valid_loss`, the smallest so far.
 
-    optimizer: {"name": "adamw", "betas", "eps", "eps_convention", "weight_decay", "clip"}; clip:
-    see `clipping.clipper`. schedule: see `make_schedule`; and "steps", the length of the schedule;
-    a run may stop earlier. seed: of initial parameters, order of blocks, noise and dropout.
+    schedule: see `make_schedule`; and "steps", the length of the schedule; a run may stop earlier.
     """
-    with torch.device(device):
-        net = models.build(model, parametrization, **loaded.data_settings)
-    draw(net, parametrization, seed)
-    return Training(
+    net = run.network()
+    net.clear_padding()
+    return run.training(
         net,
-        make_optimizer(make_groups(net, parametrization, optimizer, lr), optimizer),
-        make_loss(data["batch_size"]),
-        loaded.batches,
-        steps=steps,
-        evaluations=evaluations,
-        precision=precision,
-        seed=seed,
-        microbatches=microbatches,
-        clip=clipping.clipper(net, optimizer["clip"]),
-        held_out=loaded.held_out,
+        run.updates(net),
+        make_loss(run.data["batch_size"]),
+        held_out=run.loaded.held_out,
         score=score,
         schedule=make_schedule(schedule, schedule["steps"]),
         finish=with_bits,

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import torch
 
-from repro import models
 from repro.data import denoising, loading
 from repro.data.batches import ArrayBatches, Batches, Epochs, TokenBatches
 from repro.data.denoising import DenoisingBatches
@@ -13,10 +12,9 @@ from repro.data.loading import Data
 from repro.errors import UserError
 from repro.models.bart import BART
 from repro.tasks import span_denoising
-from repro.training import clipping
+from repro.tasks.trainable import Trainable
 from repro.training.evaluation import loss
 from repro.training.loop import Training
-from repro.training.optimizer import make_groups, make_optimizer
 from repro.training.schedule import make_schedule
 from widthwise.parametrization import KINDS
 
@@ -66,52 +64,27 @@ def check_single_pass(data: Mapping, batches: Epochs, steps: int) -> None:
         )
 
 
-def build(
-    *,
-    data: Mapping,
-    model: Mapping,
-    parametrization: str,
-    lr: float,
-    embedding_ratio: float,
-    optimizer: Mapping,
-    schedule: Mapping,
-    steps: int,
-    evaluations: int,
-    microbatches: int,
-    precision: str,
-    threads: int,
-    seed: int,
-    loaded: Data,
-    device: torch.device,
-) -> Training:
+def build(run: Trainable, *, embedding_ratio: float, schedule: Mapping) -> Training:
     """A model from scratch; records also have `chance`, the loss of one that knows only how often
     each target occurs.
 
-    lr: the constant of every role. embedding_ratio: the embedding's over it, at every width.
+    embedding_ratio: the embedding's rate over that of every other role, at every width.
     schedule: see `make_schedule`; its "warmup" is a share of the steps here.
     Raises UserError where the data would be seen more than once.
     """
-    if isinstance(loaded.batches, Epochs):
-        check_single_pass(data, loaded.batches, steps)
-    entropy = chance(targets(loaded.batches))
-    with torch.device(device):
-        net = models.build(model, parametrization, **loaded.data_settings)
-    models.draw(net, parametrization, seed)
+    batches = run.loaded.batches
+    if isinstance(batches, Epochs):
+        check_single_pass(run.data, batches, run.steps)
+    entropy = chance(targets(batches))
+    net = run.network()
     if denoises := isinstance(net, BART):
         net.clear_padding()
-    rates = dict.fromkeys(KINDS, lr) | {"embedding": embedding_ratio * lr}
-    warmup = round(schedule["warmup"] * steps)
-    return Training(
+    rates = dict.fromkeys(KINDS, run.lr) | {"embedding": embedding_ratio * run.lr}
+    warmup = round(schedule["warmup"] * run.steps)
+    return run.training(
         net,
-        make_optimizer(make_groups(net, parametrization, optimizer, rates), optimizer),
-        span_denoising.make_loss(data["batch_size"]) if denoises else loss,
-        loaded.batches,
-        steps=steps,
-        evaluations=evaluations,
-        microbatches=microbatches,
-        precision=precision,
-        seed=seed,
-        clip=clipping.clipper(net, optimizer["clip"]),
-        schedule=make_schedule({**schedule, "warmup": warmup}, steps),
+        run.updates(net, lr=rates),
+        span_denoising.make_loss(run.data["batch_size"]) if denoises else loss,
+        schedule=make_schedule({**schedule, "warmup": warmup}, run.steps),
         finish=lambda records: [record | {"chance": entropy} for record in records],
     )

@@ -13,6 +13,7 @@ import torch
 from repro.data.denoising import PADDING
 from repro.data.loading import Data
 from repro.errors import UserError
+from repro.tasks.trainable import Trainable
 from repro.tasks.transformer_kernels import Trace
 from repro.training.loop import Training
 
@@ -25,23 +26,23 @@ def load_data(spec: Mapping, inputs: Mapping, device: torch.device) -> Data:
     return _task(spec["trains"]).load_data(spec, inputs, device)
 
 
-def build(*, trains: str, rates: str, loaded: Data, device: torch.device, **settings) -> Training:
+def build(run: Trainable, *, trains: str, rates: str, **settings) -> Training:
     """A run of another task, looked at in another way; records have root mean squares over one
     held-out batch: `output_change` and `hidden_change`, since initialization, of the network's
     outputs and of what its last LayerNorm reads, and `output` and `hidden`, their size.
 
     trains: the task, image_classification or span_denoising. rates: "strategy", the
-    parametrization's, or "uniform", `lr` for every parameter. settings: the other task's, all of
-    them.
+    parametrization's, or "uniform", `lr` for every parameter. settings: the other task's own, all
+    of them.
     Raises UserError on other rates.
     """
     if rates not in (STRATEGY, UNIFORM):
         raise UserError(f"update_sizes: rates {rates!r}: choose {STRATEGY} or {UNIFORM}")
-    training = _task(trains).build(**settings, loaded=loaded, device=device)
+    training = _task(trains).build(run, **settings)
     if rates == UNIFORM:
         for group in training.optimizer.param_groups:
-            group["lr"] = settings["lr"]
-    batch = [tensor[:ROWS] for tensor in next(iter(loaded.held_out))]
+            group["lr"] = run.lr
+    batch = [tensor[:ROWS] for tensor in next(iter(run.loaded.held_out))]
     # An encoder-decoder reads two of the four tensors, a classifier one of the two.
     inputs = batch[: len(batch) // 2]
     # A padded token's stream begins near zero, which LayerNorm blows up, and has no part in a loss.

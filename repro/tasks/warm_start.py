@@ -5,49 +5,37 @@ and its optimizer state, adds noise, and continues training with a new learning 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 
-from repro import backend, models
-from repro.data.loading import Data
+from repro import backend
 from repro.data.loading import load_data as load_data  # called by `repro.tasks.Task`
 from repro.errors import UserError
-from repro.training import checkpoints, clipping
-from repro.training.evaluation import loss
+from repro.tasks.trainable import Trainable
+from repro.training import checkpoints
 from repro.training.loop import Training
-from repro.training.optimizer import make_groups, make_optimizer
 from widthwise import upscaling
 
 
-def upscale(
-    start: Mapping,
-    model: Mapping,
-    data_settings: Mapping,
-    parametrization: str,
-    optimizer: Mapping,
-    lr: float,
-    seed: int,
-    device: torch.device,
-):
+def upscale(run: Trainable, start: Mapping):
     """(upscaled model, its optimizer, growth, noise constants) by Meta-algorithm 1.
 
     start: "checkpoint", the base run; "width", its width; "noise", "gaussian" or "signal";
     "convention" of the noise level; "level": sigma_delta, t, or one constant per tensor.
-    model: settings of the wide model; data_settings: those that follow from its data.
     Raises UserError if the base differs in more than width, or the width is no multiple of its.
     """
     checkpoint, settings = start["checkpoint"], start["checkpoint"]["spec"]
-    narrow, target = settings["model"]["width"], model["width"]
+    narrow, target = settings["model"]["width"], run.model["width"]
     if narrow != start["width"]:
         raise UserError(f"the base has width {narrow}, not {start['width']} as start.width says")
     if target % narrow:
         raise UserError(f"width {narrow} cannot be widened to {target}: no whole multiple")
-    check_base(settings, model, optimizer)
+    check_base(settings, run.model, run.optimizer)
     # The checkpoint holds tensors only: the base is built anew, with its optimizer, to hold them.
-    with torch.device(device):
-        base = models.build(settings["model"], parametrization, **data_settings)
-    groups = make_groups(base, parametrization, settings["optimizer"], settings["lr"])
-    base_optimizer = make_optimizer(groups, settings["optimizer"])
+    of_base = replace(run, **{key: settings[key] for key in ("model", "optimizer", "lr")})
+    base = of_base.network()
+    base_optimizer = of_base.updates(base)
     checkpoints.load(checkpoint, base, base_optimizer)
     factor = round(target / narrow)
     wide, widened, growth = upscaling.widen(
@@ -56,13 +44,13 @@ def upscale(
     constants = upscaling.perturb(
         wide,
         start["level"],
-        backend.generator(device, seed),
+        backend.generator(run.device, run.seed),
         factor=factor,
         convention=start["convention"],
         signal=start["noise"] == "signal",
     )
     # Widened optimizer state, but groups of the wide model at its own learning rate.
-    result = make_optimizer(make_groups(wide, parametrization, optimizer, lr), optimizer)
+    result = run.updates(wide)
     result.state.update(widened.state)
     return wide, result, growth, constants
 
@@ -79,39 +67,17 @@ def check_base(settings: Mapping, model: Mapping, optimizer: Mapping) -> None:
             )
 
 
-def build(
-    *,
-    data: Mapping,
-    model: Mapping,
-    parametrization: str,
-    start: Mapping | None,
-    optimizer: Mapping,
-    lr: float,
-    steps: int,
-    microbatches: int,
-    evaluations: int,
-    precision: str,
-    threads: int,
-    seed: int,
-    loaded: Data,
-    device: torch.device,
-) -> Training:
+def build(run: Trainable, *, start: Mapping | None) -> Training:
     """A model from scratch or upscaled; records have `valid_loss` and `valid_accuracy`.
 
     start: None, or the base to upscale (see `upscale`). Upscaled runs also record `outside` and
     `inside` (see `displacement`) and, in the last record, `noise`, each tensor's base constant.
-    optimizer: see `make_groups`; and "clip", None or {"norm", "width_aware"}.
     """
     if start is None:
-        with torch.device(device):
-            net = models.build(model, parametrization, **loaded.data_settings)
-        models.draw(net, parametrization, seed)
-        groups = make_groups(net, parametrization, optimizer, lr)
-        made, growth, constants = make_optimizer(groups, optimizer), None, {}
+        net = run.network()
+        updates, growth, constants = run.updates(net), None, {}
     else:
-        net, made, growth, constants = upscale(
-            start, model, loaded.data_settings, parametrization, optimizer, lr, seed, device
-        )
+        net, updates, growth, constants = upscale(run, start)
     # Where training starts: `inside` is the distance moved from here.
     origin = {name: p.detach().clone() for name, p in net.named_parameters()} if growth else {}
 
@@ -123,20 +89,8 @@ def build(
             records[-1]["noise"] = constants
         return records
 
-    return Training(
-        net,
-        made,
-        loss,
-        loaded.batches,
-        steps=steps,
-        evaluations=evaluations,
-        precision=precision,
-        seed=seed,
-        microbatches=microbatches,
-        clip=clipping.clipper(net, optimizer["clip"]),
-        held_out=loaded.held_out,
-        evaluate=evaluate,
-        finish=finish,
+    return run.training(
+        net, updates, held_out=run.loaded.held_out, evaluate=evaluate, finish=finish
     )
 
 

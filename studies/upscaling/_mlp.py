@@ -8,8 +8,11 @@ at its base width of 1 (Table 2: vector-like, variance 1), 0.14 in the first lay
 they start at zero; on real rows that left the best rates as they are, and losses up to 20 % apart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
+from repro.core.study import Study, octaves
+from studies.upscaling._protocol import protocol
 from widthwise.parametrization import KINDS
 
 # 464_809 rows // 2_000 = 232 batches * 500 epochs = 116_000 steps
@@ -101,3 +104,27 @@ SEEDS = {
 CODE_LEVELS = [float(level) for level in range(10)]
 LEVELS = [*(level / 4 for level in range(10)), 3.0, 4.0]
 CODE_LR = [0.1 * 2.0**j for j in range(-5, 5)]
+
+
+def grids(smoke: Sequence, reduced: Sequence, code: Sequence) -> dict[str, Sequence]:
+    """Scale -> grid; code: the released code's, at workstation and paper scale."""
+    return {"smoke": smoke, "reduced": reduced, "workstation": code, "paper": code}
+
+
+def sweeps_by(optimizer: Mapping, judged: Sequence[int], **rates) -> partial[dict[str, Study]]:
+    """`protocol` by an optimizer. judged: seeds at reduced scale. rates: the grids of its rates."""
+    return partial(
+        protocol,
+        PAPER | {"optimizer": optimizer},
+        widths=WIDTHS,
+        scales=SCALES,
+        windows=WINDOWS,
+        **rates,
+        levels=grids([0.0, 1.0], [0.0, *octaves(-4, 3)], LEVELS),
+        code_levels=grids([0.0, 4.0], [0.0, *octaves(-2, 5)], CODE_LEVELS),
+        seeds=SEEDS | {"reduced": judged},
+        base_seeds=SEEDS | {"reduced": judged[:BASES]},
+        whole=True,
+        chosen_after_seeing=CHOSEN,
+        departures=DEPARTURES,
+    )

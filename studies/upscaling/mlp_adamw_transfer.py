@@ -1,72 +1,32 @@
 """Transfer of learning rate and noise, MLP with AdamW (Figure 3 c, f).
 
-Paper scale: 100 epochs; noise fixed at 1 in the released code's convention, which for hidden
-matrices is 1/2 here; its grid of 2^-9 to 2 is converted likewise. On the input layer 1/2 is more
-than the code's 1 / 54^1/2 = 0.14. Base models are trained at panel f's rate, 0.0005: F.5 names
-none. The released code has 0.002; its rate and its noise are stages of their own. The 22 learning
-rates are that code's, two per octave around 0.0005.
+Paper scale: noise fixed at 1 in the released code's convention, which for hidden matrices is 1/2
+here; its grid of 2^-9 to 2 is converted likewise. On the input layer 1/2 is more than the code's
+1 / 54^1/2 = 0.14. Base models are trained at panel f's rate, 0.0005: F.5 names none. The released
+code has 0.002; its rate and its noise are stages of their own. The 22 learning rates are that
+code's, two per octave around 0.0005.
 
-Workstation: the paper's settings on a coarser grid, 25 epochs of 232 batches = 5_800 steps, 6 s at
-1 ms a step, 23 s at width 2,048; 315 runs: 0.8 hours.
+Workstation: 315 runs, 0.8 hours.
 
-Reduced: 160 steps (first 192) to save time. What is judged are the rates of two target widths a
-factor of 8 apart on eight seeds; noise is drawn with the first two. Overnight: over a factor of 8
-in width
-for the rates and of 16 for the noise, whose rival's slope is half as large, and half octaves
-wherever the paper's law, SP's rate as 1/n or noise of one standard deviation could put an optimum.
-In both the noise that is fixed is near the best one: with 1, four times as much, the narrow models'
-rates scattered by an octave.
+Reduced: what is judged are the rates of two target widths a factor of 8 apart on eight seeds; noise
+is drawn with the first two. Overnight: over a factor of 8 in width for the rates and of 16 for the
+noise, whose rival's slope is half as large, and half octaves wherever the paper's law, SP's rate as
+1/n or noise of one standard deviation could put an optimum. In both the noise that is fixed is near
+the best one: with 1, four times as much, the narrow models' rates scattered by an octave.
 """
-
-from functools import partial
 
 from repro.core.seeds import of_arm
 from repro.core.study import octaves
-from studies.upscaling._mlp import (
+from studies.upscaling._mlp import ADAMW
+from studies.upscaling._mlp_transfer import sweeps_by
+
+sweeps = sweeps_by(
     ADAMW,
-    CHOSEN,
-    DEPARTURES,
-    PAPER,
-    REDUCED,
-    drawn_biases,
-)
-from studies.upscaling._transfer import OVERNIGHT_SEEDS, transfer
-
-EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
-WHOLE = (
-    PAPER
-    | EPOCHS
-    | {"optimizer": ADAMW, "lr": 0.0005, "model": PAPER["model"] | {"base_width": 512}}
-)
-SHORT = REDUCED | {"steps": 160, "evaluations": 8, "lr": 2.0**-5}
-
-sweeps = partial(
-    transfer,
-    WHOLE,
-    scales={
-        "smoke": SHORT | {"steps": 12, "evaluations": 1},
-        "reduced": SHORT,
-        "overnight": SHORT,
-        "workstation": drawn_biases(WHOLE) | {"steps": 5_800, "evaluations": 25},
-        "paper": drawn_biases(WHOLE),
-    },
-    windows={"reduced": 20, "overnight": 20, "workstation": 232, "paper": 232},
-    widths={
-        "smoke": [16, 32],
-        "reduced": [16, 128],
-        "overnight": [16, 32, 64, 128, 256],
-        "workstation": [64, 128, 256, 512, 1024],
-        "paper": [128, 180, 256, 390, 512, 768],
-    },
-    lr_widths={"overnight": [16, 32, 64, 128]},
+    base={"reduced": 2.0**-5, "paper": 0.0005},
+    base_width=512,
+    widths={"reduced": [16, 128], "paper": [128, 180, 256, 390, 512, 768]},
+    judged=of_arm("upscaling", "fig3-mlp", 8),
     noise_seeds={"reduced": of_arm("upscaling", "fig3-mlp", 2)},  # of the same
-    seeds={
-        "smoke": [0],
-        "reduced": of_arm("upscaling", "fig3-mlp", 8),
-        "overnight": OVERNIGHT_SEEDS,
-        "workstation": [20, 21, 22],
-        "paper": [0, 1, 2, 3, 4],
-    },
     lr={
         "smoke": octaves(-6, -4, 2),
         "reduced": octaves(-8, -3),
@@ -95,8 +55,6 @@ sweeps = partial(
         "workstation": 0.5,
         "paper": 0.5,
     },
-    chosen_after_seeing=CHOSEN,
-    departures=DEPARTURES,
 )
 STAGES = sweeps(
     # The code's own settings beside them: its grid of noise, of which 1 is fixed.

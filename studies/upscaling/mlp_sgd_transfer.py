@@ -7,59 +7,23 @@ Base models are trained at panel e's rate, 0.1: F.5 names none. The released cod
 and its noise are stages of their own. The 22 learning rates are that code's, two per octave around
 0.2.
 
-Workstation: the paper's settings on a coarser grid, 25 epochs of 232 batches = 5_800 steps, 6 s at
-1 ms a step, 23 s at width 2,048; 300 runs: 0.8 hours.
+Workstation: 300 runs, 0.8 hours.
 
-Reduced: 160 steps (first 192) to save time; drawn with two seeds, and not judged. Overnight as in
-`mlp_adamw_transfer`; here too the noise that is fixed is near the best one, where it was four times
-as large.
+Reduced: drawn with two seeds, and not judged. Overnight as in `mlp_adamw_transfer`; here too the
+noise that is fixed is near the best one, where it was four times as large.
 """
 
-from functools import partial
-
 from repro.core.study import octaves
-from studies.upscaling._mlp import (
-    CHOSEN,
-    DEPARTURES,
-    PAPER,
-    REDUCED,
+from studies.upscaling._mlp import SGD
+from studies.upscaling._mlp_transfer import sweeps_by
+from studies.upscaling._transfer import DRAWN
+
+sweeps = sweeps_by(
     SGD,
-    drawn_biases,
-)
-from studies.upscaling._transfer import DRAWN, OVERNIGHT_SEEDS, transfer
-
-EPOCHS = {"steps": 23_200, "evaluations": 100}  # 100 epochs of 232 batches
-WHOLE = (
-    PAPER | EPOCHS | {"optimizer": SGD, "lr": 0.1, "model": PAPER["model"] | {"base_width": 1024}}
-)
-SHORT = REDUCED | {"steps": 160, "evaluations": 8, "lr": 0.5}
-
-sweeps = partial(
-    transfer,
-    WHOLE,
-    scales={
-        "smoke": SHORT | {"steps": 12, "evaluations": 1},
-        "reduced": SHORT,
-        "overnight": SHORT,
-        "workstation": drawn_biases(WHOLE) | {"steps": 5_800, "evaluations": 25},
-        "paper": drawn_biases(WHOLE),
-    },
-    windows={"reduced": 20, "overnight": 20, "workstation": 232, "paper": 232},
-    widths={
-        "smoke": [16, 32],
-        "reduced": [16, 32],
-        "overnight": [16, 32, 64, 128, 256],
-        "workstation": [64, 128, 256, 512, 1024],
-        "paper": [128, 256, 512, 1024],
-    },
-    lr_widths={"overnight": [16, 32, 64, 128]},
-    seeds={
-        "smoke": [0],
-        "reduced": DRAWN,
-        "overnight": OVERNIGHT_SEEDS,
-        "workstation": [20, 21, 22],
-        "paper": [0, 1, 2, 3, 4],
-    },
+    base={"reduced": 0.5, "paper": 0.1},
+    base_width=1024,
+    widths={"reduced": [16, 32], "paper": [128, 256, 512, 1024]},
+    judged=DRAWN,
     lr={
         "smoke": octaves(-3, -1, 2),
         "reduced": octaves(-4, 1),
@@ -88,8 +52,6 @@ sweeps = partial(
         "workstation": 0.375,
         "paper": 0.375,
     },
-    chosen_after_seeing=CHOSEN,
-    departures=DEPARTURES,
 )
 STAGES = sweeps(
     # The code's own settings beside them: its grid of noise, of which 0.75 is fixed.

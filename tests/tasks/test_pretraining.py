@@ -1,16 +1,15 @@
 import shutil
 
 import pytest
-import torch
 from golden import SPECS, corpus, text_inputs
 
-from repro import models
 from repro.__main__ import main
 from repro.data.needs import Text, Tokens
+from repro.data.random_data import random_data
 from repro.errors import UserError
 from repro.files import read_json, read_sealed, write_sealed
 from repro.tasks import TASKS
-from repro.tasks.pretraining import beginning, load_text, make_groups
+from repro.tasks.pretraining import beginning, load_text
 
 pytestmark = pytest.mark.long
 
@@ -40,14 +39,12 @@ def train(inputs, tmp_path):
 
 
 def rates(factor, power):
-    with torch.device("meta"):
-        net = models.build(SPEC["model"], "SP", vocab_size=50, sequence_length=24)
-    ratio = {"factor": factor, "power": power}
-    groups = make_groups(net, "SP", SPEC["optimizer"], 0.01, ratio)
-    names = {id(p): name for name, p in net.named_parameters()}
+    spec = SPEC | {"data": ALONE, "embedding_lr": {"factor": factor, "power": power}}
+    training = TASKS["pretraining"].build(spec, random_data(spec, "meta"), "meta")
+    names = {id(p): name for name, p in training.model.named_parameters()}
     return {
         names[id(p)]: (group["lr"], group["weight_decay"])
-        for group in groups
+        for group in training.optimizer.param_groups
         for p in group["params"]
     }
 

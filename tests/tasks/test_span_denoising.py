@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from golden import SPECS, corpus
 
-from repro import models
 from repro.data.denoising import PADDING
 from repro.data.needs import Tokens
 from repro.data.tokenization import tokenize
@@ -90,12 +89,11 @@ def test_parts_of_a_batch_make_the_same_run(run):
 
 
 def made(inputs, **changes):
-    loaded = span_denoising.load_data(SPEC | {"seed": 0}, inputs, torch.device("cpu"))
     still = SPEC["model"] | {"dropout": 0.0, "attention_dropout": 0.0}
-    net = models.build(still, "neural-tangent", **loaded.data_settings)
-    span_denoising.draw(net, "neural-tangent", 0)
+    spec, device = SPEC | {"seed": 0, "model": still}, torch.device("cpu")
+    loaded = span_denoising.load_data(spec, inputs, device)
     padded = (batch for batch in loaded.batches.from_step(0) if (batch[2] == PADDING).any())
-    return next(padded), net
+    return next(padded), TASKS["span_denoising"].build(spec, loaded, device).model
 
 
 def test_the_loss_is_the_mean_over_tokens_that_are_no_padding(inputs):
