@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from figure_files import draw, make
 from recorded import RECORDED
+from repro.products.scoreboard import scoreboard
+from repro.verdicts.judged_claims import marks
 
 from figures.embedding_lr import fig3
 from repro.core import catalog, config, discovery
@@ -18,10 +20,8 @@ from repro.lineage.checkout import ROOT
 from repro.products import published, records, run_table
 from repro.products.built import page, picture_folder
 from repro.products.explain import explain
-from repro.products.scoreboard import scoreboard
 from repro.tasks import TASKS
 from repro.verdicts import judging
-from repro.verdicts.judged_claims import marks
 
 pytestmark = pytest.mark.long
 

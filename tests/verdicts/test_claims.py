@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from repro.verdicts.judged_claims import interval
 
 from repro.errors import UserError
 from repro.verdicts.answers import (
@@ -23,7 +24,6 @@ from repro.verdicts.answers import (
     reported,
     within,
 )
-from repro.verdicts.judged_claims import interval
 from repro.verdicts.verdict import (
     by_bound,
     p_value,
