@@ -24,9 +24,9 @@ from repro.lineage.checkout import FOLDERS
 from repro.products.built import finished, is_drawn, refuse_other_code
 from repro.products.claims_json import read_rows
 from repro.products.forecast import to_build
+from repro.products.picture import folder_of
 from repro.products.published import CLAIMS, DATA, PROVENANCE
 from repro.products.records import RECORDS, SUMS, describe, read_record, recorded
-from repro.products.run_table import table_folder
 from repro.verdicts.judged_claims import JudgedClaim, interval
 
 TIERS = ("identical", "equal", "consistent", "differs")
@@ -84,7 +84,7 @@ def verify(suite: Suite, named: Sequence[str] = ()) -> list[Outcome]:
 
 def made_by(suite: Suite, figure_name: str) -> dict:
     """A built figure's provenance."""
-    return read_json(table_folder(suite, figure_name) / PROVENANCE)
+    return read_json(folder_of(suite, figure_name) / PROVENANCE)
 
 
 def check(suite: Suite, outcomes: list[Outcome]) -> None:
@@ -161,7 +161,7 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         folder, saved = finished(suite, figure_name), read_record(base)
     except UserError as error:
         return "differs", str(error)
-    data, claims = folder.parent / DATA, read_rows(folder / CLAIMS)
+    data, claims = folder / DATA, read_rows(folder / CLAIMS)
     same_data = sha256_file(data) == saved["data_sha256"]
     same_claims = claims == saved["claims"]
     same_picture = sha256_file(folder / f"{base.name}.png") == sha256_file(base.with_suffix(".png"))

@@ -13,7 +13,8 @@ What a figure is written with
   drawing.py          the style of all pictures
 
 How a claim is judged
-  judging.py          makes a figure from its runs: table, judged claims, picture
+  tabulate.py         makes a figure's table from its cells
+  judging.py          makes its judged claims and its picture from the table
   evidence.py         what decides a verdict besides the measurement; the verdict
   power.py            what a claim's test says under each law
   printed.py          what the papers print

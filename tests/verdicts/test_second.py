@@ -86,8 +86,8 @@ def test_a_figure_of_another_arithmetic_is_kept_beside_the_records(root, monkeyp
     write_json(folder / "claims.json", [whole | row()])
     run = {"arithmetic": "nudged (AMD)", "device": "cpu", "commit": "0" * 40, "runs": 1}
     made = {"made": [run]}
-    write_json(folder.parent / "provenance.json", made)
-    (folder.parent / "data.csv").write_text("seed\n0\n")
+    write_json(folder / "provenance.json", made)
+    (folder / "data.csv").write_text("seed\n0\n")
     monkeypatch.setattr(records, "finished", lambda suite, name: folder)
     suite = load(["arithmetic=nudged", "figures=upscaling/fig9"])
     assert records.record(suite) == [root / "studies/upscaling/second.csv"]
