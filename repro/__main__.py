@@ -44,7 +44,7 @@ WORDS = {  # argument -> what it is
     "study": "<paper>/<study>, or <paper>/<study>/<stage> where it has stages",
     "cell": "name of its file in results/, without .json",
     "choice": "name of its file in results/, without .json",
-    "picture": "its folder: results/<scale>/<data>/<paper>/<figure>/<table key>/<picture key>",
+    "picture": "its folder: results/<scale>/<data>/<paper>/<figure>/<key>",
 }
 FORCED = {
     "compile": "compile the model's blocks on CUDA, also of a short run",
@@ -153,11 +153,10 @@ def parser() -> argparse.ArgumentParser:
     )
     add("choose", study={}, choice={})
     add_place(add("train", study={}, cell={}))
-    added = add("reduce", figure={})
-    words = "of the table that was planned, whose making is refused where it is another now"
+    added = add("make", figure={})
+    words = "that was planned with; refused where settings or code make another one now"
     added.add_argument("--key", default="", help=words)
-    for name in ("draw", "publish"):
-        add(name, config=False, picture={"type": Path, "metavar": "FOLDER"})
+    add("publish", config=False, picture={"type": Path, "metavar": "FOLDER"})
     add("page", name={})
 
     more = ["", "repro COMMAND --help says more of one."]

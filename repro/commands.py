@@ -168,26 +168,11 @@ def _place(arguments: Namespace):
     return Place(**{field.name: getattr(arguments, field.name) for field in fields(Place)})
 
 
-def reduce(suite: "Suite", arguments: Namespace) -> str:
-    """Collect a figure's cells into a table; prints the folder to draw it in."""
-    from repro.products import built, run_table
-
-    run_table.reduce(suite, arguments.figure, arguments.key)
-    return built.picture_folder(suite, arguments.figure).as_posix()
-
-
-def draw(suite: None, arguments: Namespace) -> None:
-    """Judge a figure's claims and draw it, from the table in the folder above."""
-    from repro.files import read_json
-    from repro.lineage import arithmetic
-
-    # Before numpy is imported, in whose sums a fit's last digits lie.
-    arithmetic.set_environment(
-        read_json(arguments.picture.parent / "provenance.json")["arithmetic"]
-    )
+def make(suite: "Suite", arguments: Namespace) -> str:
+    """Collect a figure's cells into a table, judge its claims and draw it; prints the folder."""
     from repro.products import picture
 
-    picture.draw(arguments.picture)
+    return picture.make(suite, arguments.figure, arguments.key).as_posix()
 
 
 def publish(suite: None, arguments: Namespace) -> None:

@@ -12,7 +12,7 @@ from repro.core import catalog
     [
         (["fetch", "wikitext2", "--config", "scale=huge"], "'huge' is unknown"),
         (["fetch", "wikitext2", "--config", "scale"], "give key=value"),
-        (["reduce", "embedding_lr/fig9"], "unknown figure 'embedding_lr/fig9': did you mean"),
+        (["make", "embedding_lr/fig9"], "unknown figure 'embedding_lr/fig9': did you mean"),
         (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
         (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
         (["explain", "theorem1"], "did you mean 'theorem1.assumption-2', 'theorem1.delta-em"),
@@ -21,7 +21,6 @@ from repro.core import catalog
         (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
         (["publish", "results/nothing"], "manifest.json: is missing; run the same command again"),
-        (["draw", "results/nothing"], "provenance.json: is missing; build it again"),
         (["record"], "has no picture of these settings; make it with uv run snakemake figures/"),
         (["coordinate-check", "a.py:make"], "unknown parametrization 'a.py:make'"),
         (["coordinate-check", "mup"], "unknown parametrization 'mup'"),

@@ -26,7 +26,7 @@ from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import code_versions, doubts, listed, mixture
 from repro.products import claims_json, records
 from repro.products.picture import unclean
-from repro.verdicts import judged_claims
+from repro.verdicts import judged_claims, tabulate
 from repro.verdicts.evidence import Second, turned
 from repro.verdicts.power import Trial
 from repro.verdicts.preregistration import Registered
@@ -71,7 +71,7 @@ def cell() -> dict:
 def read_cell(path: Path) -> None:
     content = cells.read_cell(path, CELL)
     cells.check_compatible({path: content})
-    cells.frame([content]).to_csv()
+    tabulate.frame([content]).to_csv()
     for entry in [run["provenance"] for run in content["runs"]]:
         entry = entry | {"runs": 1}
         str([listed(code_versions([entry])), mixture([entry]), doubts([entry])])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from figure_files import draw
+from figure_files import make
 
 from repro import files
 from repro.__main__ import main
@@ -24,8 +24,8 @@ from repro.core.cells import MOST
 from repro.core.suite import Suite, load
 from repro.data.needs import Tokens
 from repro.files import read_sealed
-from repro.products import records, run_table
-from repro.products.built import picture_folder
+from repro.products import records
+from repro.products.picture import folder_of
 
 CHECK = ["coordinate-check", "muP"]
 FIGURE = "embedding_lr/table3"  # its runs count parameters: they read nothing and train nothing
@@ -80,15 +80,9 @@ def drawn(place: Place) -> None:
     shutil.copytree(place.drawn, "results", dirs_exist_ok=True)
 
 
-PICTURE = "<its picture's folder>"  # in a call, the folder of FIGURE's picture
-
-
-def picture(place: Place) -> Path:
-    return picture_folder(place.suite, FIGURE)
-
-
-def table(place: Place) -> Path:
-    return picture(place).parent
+def made(place: Place) -> Path:
+    """The folder of the figure's files."""
+    return folder_of(place.suite, FIGURE)
 
 
 def cell(place: Place) -> Path:
@@ -291,12 +285,12 @@ def device_in(where: str):
     def make(place: Place) -> None:
         drawn(place)
         place.patch.setattr(records, "RECORDS", Path.cwd() / "records")
-        path = table(place) / "provenance.json"
+        path = made(place) / "provenance.json"
         content = files.read_json(path)
         for entry in content["made"]:
             entry["device"] = where
         files.write_json(path, content)
-        manifest = picture(place) / "manifest.json"
+        manifest = made(place) / "manifest.json"
         found = files.read_json(manifest)
         found["files"][path.name] = files.sha256_file(path)
         files.write_json(manifest, found)
@@ -321,7 +315,7 @@ SITUATIONS = [
         ["train", "embedding_lr/width/tune", "x"],
         "unknown stage 'embedding_lr/width/tune': embedding_lr/width has no stages",
     ),
-    Situation("no figure", as_it_is, ["reduce", "../x"], "unknown figure '../x': choose from "),
+    Situation("no figure", as_it_is, ["make", "../x"], "unknown figure '../x': choose from "),
     # Too early
     Situation(
         "a page whose figures are not built",
@@ -376,7 +370,7 @@ SITUATIONS = [
         )
         for name, file, after, call, file_name in (
             ("a text", train_text, as_it_is, ["fetch", "wikitext2"], "train.txt"),
-            ("a cell", cell, drawn, ["reduce", FIGURE], ".json"),
+            ("a cell", cell, drawn, ["make", FIGURE], ".json"),
         )
     ),
     Situation(
@@ -426,7 +420,7 @@ SITUATIONS = [
             drawn(place),
             files.write_sealed(cell(place), {"format": 1}, files.CELL_SEAL),
         ),
-        ["reduce", FIGURE],
+        ["make", FIGURE],
         ".json: was not written by this suite, it lacks 'id'; delete it and run",
     ),
     # Sealed by somebody else: what a cell says becomes part of paths, pages and lines
@@ -434,7 +428,7 @@ SITUATIONS = [
         Situation(
             f"a cell from elsewhere whose {key} {what}",
             said_of_a_run(key, value),
-            ["reduce", FIGURE],
+            ["make", FIGURE],
             f"provenance has '{key}': {ascii(value)[:40]}",
             NO_TABLE,
         )
@@ -467,7 +461,7 @@ SITUATIONS = [
         Situation(
             f"a cell from elsewhere {what}",
             brought(change),
-            ["reduce", FIGURE],
+            ["make", FIGURE],
             says,
             NO_TABLE,
         )
@@ -518,7 +512,7 @@ SITUATIONS = [
         Situation(
             f"a cell from elsewhere {what}",
             brought_as(change),
-            ["reduce", FIGURE],
+            ["make", FIGURE],
             says,
             NO_TABLE,
         )
@@ -539,7 +533,7 @@ SITUATIONS = [
         Situation(
             f"a cell from elsewhere with another {key}",
             brought(lambda content, key=key, value=value: content.update({key: value})),
-            ["reduce", FIGURE],
+            ["make", FIGURE],
             says,
             NO_TABLE,
         )
@@ -555,7 +549,7 @@ SITUATIONS = [
     Situation(
         "a cell from elsewhere that is too large",
         too_large,
-        ["reduce", FIGURE],
+        ["make", FIGURE],
         "has 268,435,457 bytes, more than a cell may (268,435,456)",
         NO_TABLE,
     ),
@@ -563,7 +557,7 @@ SITUATIONS = [
         Situation(
             f"a cell from elsewhere whose record has {what}",
             recorded_by_a_run(value),
-            ["reduce", FIGURE],
+            ["make", FIGURE],
             f"a record has 'mu': {ascii(value)[:40]}",
             NO_TABLE,
         )
@@ -582,31 +576,31 @@ SITUATIONS = [
     Situation(
         "a figure outside of figures/",
         as_it_is,
-        ["reduce", "../x"],
+        ["make", "../x"],
         "unknown figure '../x'",
     ),
     Situation(
         "a provenance.json that is cut",
-        lambda place: (drawn(place), (table(place) / "provenance.json").write_text("{")),
+        lambda place: (drawn(place), (made(place) / "provenance.json").write_text("{")),
         ["scoreboard"],
         "delete it and run the same command again with snakemake",
     ),
     Situation(
         "a provenance.json of other cells",
-        lambda place: (drawn(place), (table(place) / "provenance.json").write_text('{"cells": 5}')),
+        lambda place: (drawn(place), (made(place) / "provenance.json").write_text('{"cells": 5}')),
         ["scoreboard"],
         "provenance.json: is not what manifest.json says",
     ),
     Situation(
         "a cell with words where numbers belong",
         words_for_numbers,
-        ["reduce", FIGURE],
+        ["make", FIGURE],
         "records words under 'mu', where numbers belong as in ",
     ),
     Situation(
         "a figure that fails at length",
         author_wrote("measure", "raise ValueError('a' * 5000)"),
-        ["draw", PICTURE],
+        ["make", FIGURE],
         f"measure failed: ValueError: {'a' * 300}...",
     ),
     Situation(
@@ -615,7 +609,7 @@ SITUATIONS = [
             author_wrote("measure", "raise ImportError('loaded twice')")(place),
             place.patch.setattr(sys, "warnoptions", ["error"]),
         ),
-        ["draw", PICTURE],
+        ["make", FIGURE],
         "ImportError: loaded twice; PYTHONWARNINGS or -W makes errors of libraries' warnings",
     ),
     *(
@@ -686,17 +680,13 @@ SITUATIONS = [
         Situation(
             f"{function} of a figure fails",
             author_wrote(function, "return [][len(given)]"),
-            call,
+            ["make", FIGURE],
             f"figures/{FIGURE}.py, line 7: {function} failed: IndexError: list index out of range",
         )
-        for function, call in (
-            ("reduce", ["reduce", FIGURE]),
-            ("measure", ["draw", PICTURE]),
-            ("table", ["draw", PICTURE]),
-        )
+        for function in ("reduce", "measure", "table")
     ),
     # Matplotlib as somebody else set it up
-    Situation("matplotlib's settings of a user", user_s_matplotlib, ["draw", PICTURE]),
+    Situation("matplotlib's settings of a user", user_s_matplotlib, ["make", FIGURE]),
     # What killed jobs left, and how they end
     Situation(
         "a killed fetch",
@@ -711,15 +701,9 @@ SITUATIONS = [
         leaves=NO_TEMPORARIES,
     ),
     Situation(
-        "a killed reduction",
-        half_written(table, after=drawn),
-        ["reduce", FIGURE],
-        leaves=NO_TEMPORARIES,
-    ),
-    Situation(
-        "a killed drawing",
-        half_written(picture, after=drawn),
-        ["draw", PICTURE],
+        "a figure that was killed",
+        half_written(made, after=drawn),
+        ["make", FIGURE],
         leaves=NO_TEMPORARIES,
     ),
     Situation(
@@ -741,8 +725,7 @@ def drawn_once(tmp_path_factory, lasting_text):
         patch.chdir(folder)
         words = ["scale=smoke", f"wikitext2={lasting_text}"]
         assert main(["run", FIGURE, "--config", *words]) == 0
-        run_table.reduce(load(words), FIGURE)
-        draw(load(words), FIGURE)
+        make(load(words), FIGURE)
     return folder / "results"
 
 
@@ -755,11 +738,9 @@ def place(suite, monkeypatch, drawn_once):
 def test_situation(place, capsys, situation):
     situation.make(place)
     place.patch.setattr(sys.stderr, "isatty", lambda: True)
-    call = [str(picture(place)) if word == PICTURE else word for word in situation.call]
-    takes_config = PICTURE not in situation.call and "--config" not in call
-    words = [*place.words, f"figures={FIGURE}"] if takes_config else []
+    words = [] if "--config" in situation.call else [*place.words, f"figures={FIGURE}"]
     capsys.readouterr()
-    status = main([*call, *words])
+    status = main([*situation.call, *words])
     error = capsys.readouterr().err
     assert status == (situation.status or int(bool(situation.says))), error
     if situation.says:
@@ -772,7 +753,7 @@ def test_situation(place, capsys, situation):
 
 def test_an_author_s_mistake_is_traced_in_a_log_and_one_of_ours_everywhere(place, capsys):
     author_wrote("measure", "return {}[len(given)]")(place)
-    words = ["draw", str(picture(place))]
+    words = ["make", FIGURE, *place.words]
     assert main(words) == 1
     *trace, last = capsys.readouterr().err.splitlines()
     assert trace[0] == "Traceback (most recent call last):" and "KeyError" in trace[-1]
@@ -781,7 +762,7 @@ def test_an_author_s_mistake_is_traced_in_a_log_and_one_of_ours_everywhere(place
     def mistaken(*given):
         return open("no such file")
 
-    place.patch.setattr("repro.products.picture.draw", mistaken)
+    place.patch.setattr("repro.products.picture.make", mistaken)
     with pytest.raises(FileNotFoundError):
         main(words)
 

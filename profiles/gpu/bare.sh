@@ -22,8 +22,7 @@ run)
 verify)
     [[ ! -e results ]] || { echo "error: results is there: give the call in an empty folder" >&2; exit 2; }
     tar -xzf "$archive" results
-    picture=$(python3 -P -m repro reduce "$figure" "${config[@]}" | tail -n 1)
-    python3 -P -m repro draw "$picture"
+    python3 -P -m repro make "$figure" "${config[@]}"
     python3 -P -m repro verify "${config[@]}"
     ;;
 *)

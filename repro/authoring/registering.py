@@ -19,10 +19,10 @@ from repro.files import read_json, sha256_file, write_bytes, write_json
 from repro.lineage.checkout import ROOT
 from repro.products.explain import find_test
 from repro.products.records import RECORDS, read_record
-from repro.products.run_table import as_csv, tabulate
 from repro.verdicts import preregistration
 from repro.verdicts.figure import figure_named
 from repro.verdicts.preregistration import SEARCHED, Registered
+from repro.verdicts.tabulate import as_csv, tabulate
 from repro.workflow import jobs
 
 TYPED = ("why", "known")  # the columns that a person writes

@@ -1,7 +1,7 @@
 """The file of a cell (the runs of one job): its format, and how to read it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -177,29 +177,3 @@ def check_kinds(contents: Mapping[Path, Mapping]) -> None:
                 f"{kinds['words']}: records words under {key!r}, where numbers belong as in "
                 f"{kinds['numbers']}; delete it, and its runs under runs/, and build it again"
             )
-
-
-def frame(contents: Sequence[Mapping]):
-    """A pandas DataFrame of cells: a row for each evaluation of each run.
-
-    Columns: the run's axes, the values tuned upstream, and the record's entries, without mappings.
-    """
-    import pandas as pd
-
-    rows = [
-        {
-            **run["axes"],
-            **run.get("tuned", {}),
-            **{key: value for key, value in record.items() if not isinstance(value, Mapping)},
-        }
-        for content in contents
-        for run in content["runs"]
-        for record in run["records"]
-    ]
-    table = pd.DataFrame(rows)
-    for column in table.columns:
-        if table[column].dtype == object:
-            numeric = pd.to_numeric(table[column], errors="coerce")
-            if numeric.notna().all():
-                table[column] = numeric
-    return table

@@ -97,7 +97,7 @@ class Suite:
         self._faults: dict[str, str] = {}
         self._of_figure: dict[str, dict[str, list[Cell]]] = {}
         self._datasets: dict[str, list[str]] = {}
-        self.table_keys: dict[str, str] = {}  # of figures (`repro.products.run_table`)
+        self.keys: dict[str, str] = {}  # of figures (`repro.products.picture`)
 
     def command(self, words: str, figures: Sequence[str] = (), program: str = "snakemake") -> str:
         """A shell command under this configuration, by default that which builds a target.

@@ -8,7 +8,6 @@ This checkout
 Its code
   uses.py          what a file imports, defines and uses
   code.py          the files that some code depends on, by its imports
-  definitions.py   the definitions that an expression reaches
 
 A run
   provenance.py    where and with what a run was made

@@ -1,8 +1,8 @@
 """A figure's files: made of its runs, kept in records/, held against them. No torch at import.
 
 What is made
-  run_table.py    a figure's table of runs, and its key
-  picture.py      a figure's picture, text and results, and their key
+  run_table.py    a figure's table of runs
+  picture.py      a figure's files, made of its runs, and their key
   published.py    a picture's files, held against their manifest, copied to figures/
   built.py        where a figure's files are, and whether
   tidy.py         what lies in results/ that nothing names

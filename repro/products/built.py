@@ -7,34 +7,25 @@ from pathlib import Path
 from repro.core import catalog, discovery
 from repro.core.suite import Suite
 from repro.errors import UserError, did_you_mean
-from repro.files import atomic_path, sha256_file, write_json
-from repro.products.picture import picture_key
+from repro.files import atomic_path, seal_of, sha256_file, write_json
+from repro.products.picture import folder_of
 from repro.products.published import (
-    DATA,
     MANIFEST,
     PROVENANCE,
-    TABLE,
     files,
     note_of,
-    path_of,
     read_or_empty,
     small_of,
     whole,
 )
-from repro.products.run_table import cell_ids, is_of_other_cells, table_folder
-
-
-def picture_folder(suite: Suite, figure_name: str) -> Path:
-    """Where a figure's picture and claims are, `<figure>/<table key>/<picture key>`."""
-    runs = suite.config.scale, suite.label, suite.is_embedded(figure_name)
-    return table_folder(suite, figure_name) / picture_key(figure_name, *runs)
+from repro.products.run_table import cell_ids, cell_paths
 
 
 def finished(suite: Suite, figure_name: str) -> Path:
     """The folder of a figure's picture as the present settings, code and evidence make it. Raises
     UserError, with the command that makes it, where there is none, and as `whole`."""
     refuse_other_code(suite, [figure_name])
-    folder = picture_folder(suite, figure_name)
+    folder = folder_of(suite, figure_name)
     if not is_drawn(suite, figure_name):
         raise UserError(
             f"{suite.paths.figure(figure_name)}: has no picture of these settings; make it with "
@@ -46,7 +37,7 @@ def finished(suite: Suite, figure_name: str) -> Path:
 
 def is_drawn(suite: Suite, figure_name: str) -> bool:
     """Whether there is a picture of a figure of the present settings, code and evidence."""
-    return (picture_folder(suite, figure_name) / MANIFEST).exists()
+    return (folder_of(suite, figure_name) / MANIFEST).exists()
 
 
 def refuse_other_code(suite: Suite, figures: Iterable[str]) -> None:
@@ -63,30 +54,28 @@ def refuse_other_code(suite: Suite, figures: Iterable[str]) -> None:
 
 def _was_drawn(suite: Suite, figure_name: str) -> bool:
     """Whether a figure was drawn of the configured cells, by whatever code."""
-    tables = {path.parents[1] for path in suite.paths.figure(figure_name).glob(f"*/*/{MANIFEST}")}
-    said = (read_or_empty(table / PROVENANCE).get("cells") for table in tables)
+    drawn = suite.paths.figure(figure_name).glob(f"*/{MANIFEST}")
+    said = (read_or_empty(path.with_name(PROVENANCE)).get("cells") for path in drawn)
     return cell_ids(suite, figure_name) in said
 
 
 def outdated(suite: Suite, figure_name: str) -> list[Path]:
-    """What stands for a figure's table and picture where they must be made anew although they are
-    there: data.csv, where a file of the table is gone or cells are others than it lists;
-    manifest.json, where a file of the picture is gone, or code or evidence was changed while it was
-    drawn. Snakemake passes over a file that is gone while what is made of it is there."""
-    folder = picture_folder(suite, figure_name)
-    data, manifest = folder.parent / DATA, folder / MANIFEST
-
-    def lacks(names: Iterable[str]) -> bool:
-        return manifest.exists() and not all(path_of(folder, name).exists() for name in names)
-
-    found = []
-    if lacks(TABLE) or is_of_other_cells(suite, figure_name):
-        found.append(data)
-    drawn = read_or_empty(manifest)
-    listed = [small] if (small := small_of(figure_name)) in drawn.get("files", ()) else []
-    if lacks([*files(figure_name), *listed]) or drawn.get("key", folder.name) != folder.name:
-        found.append(manifest)
-    return found
+    """The manifest of a figure that must be made anew although it is there: a file of it is gone,
+    cells are others than it lists (made anew, or of another device), or code or evidence was
+    changed while it was made. Snakemake passes over a file that is gone while another is there."""
+    folder, small = folder_of(suite, figure_name), small_of(figure_name)
+    manifest = folder / MANIFEST
+    if not manifest.exists():
+        return []
+    said = read_or_empty(manifest)
+    listed = [*files(figure_name), *([small] if small in said.get("files", ()) else [])]
+    cells = [seal_of(p) if p.exists() else "" for p in cell_paths(suite, figure_name)]
+    is_present = (
+        all((folder / name).exists() for name in listed)
+        and said.get("key", folder.name) == folder.name
+        and read_or_empty(folder / PROVENANCE).get("files") == cells
+    )
+    return [] if is_present else [manifest]
 
 
 def page(suite: Suite, name: str) -> None:

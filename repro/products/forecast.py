@@ -25,9 +25,9 @@ Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains 
 
 # Of a job that trains before its first step, importing torch; of the others altogether.
 TRAIN_START = 4.0
-OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "reduce": 2.0, "draw": 5.0}
+OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "make": 6.0}
 ANY_JOB = 1.0
-OF_A_FIGURE = ("reduce", "draw", "publish")  # the rules that make one of its runs
+OF_A_FIGURE = ("make", "publish")  # the rules that make one of its runs
 PREPARE = {  # by what a dataset comes from, what is done to prepare it
     "embedded": "make synthetic {}",
     "real": "download {}",

@@ -61,8 +61,8 @@ def find(suite: Suite, figure_name: str) -> Known | None:
         return Known(
             figure_name,
             read_results(folder / RESULTS),
-            read_json(folder.parent / PROVENANCE),
-            folder.parent / DATA,
+            read_json(folder / PROVENANCE),
+            folder / DATA,
             folder / f"{figure_name.split('/')[1]}.png",
             suite.paths.results.as_posix(),
             recorded=False,

@@ -1,7 +1,7 @@
-"""A figure's picture, the text beside it, what it shows as CSV, and its tests and readings.
+"""A figure's files, made of its runs by one job: table, picture, text, tests and readings.
 
-They lie in a folder below their table's, whose name is a digest of the code and the evidence that
-they are made of beside the table.
+They lie in a folder whose name is a digest of all that they are made of, so that none is ever out
+of date: those of other settings, code or evidence have another folder.
 """
 
 from collections.abc import Mapping
@@ -10,54 +10,66 @@ from functools import cache
 from pathlib import Path
 
 from repro.core.locks import only_writer
+from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import key_of, read_json, sha256_file, write_bytes, write_json
 from repro.lineage import code
 from repro.lineage.code import NOT_SHOWN
+from repro.lineage.uses import source
 from repro.products.published import DATA, MANIFEST, PROVENANCE, RESULTS, manifest_of
+from repro.products.run_table import made_of, reduce
 from repro.verdicts import evidence, printed, statements, words
 from repro.verdicts.figure import figure_named
 from repro.verdicts.judging import footer, outcome, render, table_of
 from repro.verdicts.results import Results
 from repro.verdicts.typeset import markdown, plain
 
-JUDGING = "repro/verdicts/judging.py"
+MADE_BY = ("repro/verdicts/tabulate.py", "repro/verdicts/judging.py")
 
 
-@cache
-def picture_key(figure_name: str, scale: str, label: str, embedded: bool) -> str:
-    """The key of a picture beside its table: the code that measures, judges and draws, and the
-    evidence that verdicts rest on beside the runs (`repro.verdicts.evidence`)."""
-    paper = figure_name.split("/")[0]
-    runs = {"scale": scale, "label": label, "embedded": embedded}
+def folder_of(suite: Suite, figure_name: str) -> Path:
+    """Where a figure's files are, `<figure>/<key>`. The key is of its runs, by the ids of their
+    cells and what is said of them (`made_of`); of the code that makes rows of them, measures,
+    judges and draws; and of the evidence that verdicts rest on beside the runs. The training code
+    is not among it: its results reach a figure as cells, whose ids contain the task's version."""
+    if figure_name not in suite.keys:
+        suite.keys[figure_name] = _key(suite, figure_name)
+    return suite.paths.figure(figure_name) / suite.keys[figure_name]
+
+
+def _key(suite: Suite, figure_name: str) -> str:
+    paper, runs = figure_name.split("/")[0], made_of(suite, figure_name)
     known = evidence.as_json(evidence.load(paper, figure_named(figure_name), runs))
     prints = [asdict(row) for row in printed.rows_of(paper)]  # some are drawn
     stated = [asdict(row) for row in statements.of_paper(paper).values()]
-    return key_of([code.listing(code_of_picture(figure_name)), known, prints, stated])
+    return key_of([runs, code.listing(code_of_figure(figure_name)), known, prints, stated])
 
 
 @cache
-def code_of_picture(figure_name: str) -> list[str]:
-    """Every file of the checkout whose code makes a figure's verdicts and picture: all that its own
-    file and `repro.verdicts.judging` import, directly or not, also within functions."""
-    return sorted(code.reached([f"figures/{figure_name}.py", JUDGING], NOT_SHOWN))
+def code_of_figure(figure_name: str) -> list[str]:
+    """Every file of the checkout whose code makes a figure of its runs: all that its own file and
+    MADE_BY import, directly or not, also within functions."""
+    return sorted(code.reached([f"figures/{figure_name}.py", *MADE_BY], NOT_SHOWN))
 
 
-def draw(folder: Path) -> None:
-    """Judge and draw a figure, whose table is in the folder above this one: picture, its text, what
-    it shows as CSV, results.json; and manifest.json, the digests of them all."""
-    data = folder.parent / DATA
-    provenance = read_json(data.with_name(PROVENANCE))
-    if sha256_file(data) != provenance["data_sha256"]:
+def make(suite: Suite, figure_name: str, key: str = "") -> Path:
+    """Make a figure's files of its runs; returns their folder. manifest.json has the digests of
+    them all, and is written last.
+
+    key: the one that was planned with; raises UserError where it is another now.
+    """
+    folder = folder_of(suite, figure_name)
+    if key not in ("", folder.name):
         raise UserError(
-            f"{data}: was changed after it was written; delete it and run the same command again"
+            f"{figure_name}: its settings, code or evidence were changed since this was planned; "
+            "run the same command again"
         )
-    figure_name = provenance["figure"]
-    runs = provenance["scale"], provenance["label"], provenance["embedded"]
     with only_writer(folder):
-        write_figure(folder, figure_name, data, provenance)
-        key = picture_key(figure_name, *runs)
-        write_json(folder / MANIFEST, manifest_of(folder, figure_name, key))
+        reduce(suite, figure_name, folder)
+        write_figure(folder, figure_name, folder / DATA, read_json(folder / PROVENANCE))
+        source.cache_clear()  # code, too, may have been changed meanwhile
+        write_json(folder / MANIFEST, manifest_of(folder, figure_name, _key(suite, figure_name)))
+    return folder
 
 
 def write_figure(folder: Path, figure_name: str, data: Path, provenance: dict) -> Results:

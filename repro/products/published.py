@@ -9,14 +9,14 @@ from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_bytes
 
 DATA, PROVENANCE = "data.csv", "provenance.json"
-TABLE = (DATA, PROVENANCE)  # in the table's folder, that above the picture's
 RESULTS, MANIFEST = "results.json", "manifest.json"
 SUFFIXES = (".pdf", ".png", ".md", ".csv")  # of what is copied: picture, its text, what it shows
 
 
 def files(figure_name: str) -> list[str]:
-    """The names of every picture's files, its manifest aside."""
-    return [*(figure_name.split("/")[1] + suffix for suffix in SUFFIXES), RESULTS]
+    """The names of every figure's files, its manifest aside."""
+    shown = (figure_name.split("/")[1] + suffix for suffix in SUFFIXES)
+    return [DATA, PROVENANCE, *shown, RESULTS]
 
 
 def small_of(figure_name: str) -> str:
@@ -25,17 +25,12 @@ def small_of(figure_name: str) -> str:
     return figure_name.split("/")[1] + SMALL
 
 
-def path_of(folder: Path, name: str) -> Path:
-    """A file of a figure. folder: of its picture."""
-    return (folder.parent if name in TABLE else folder) / name
-
-
 def manifest_of(folder: Path, figure_name: str, key: str) -> dict:
     """What manifest.json says of a picture's folder. key: of what it was really made of, which is
     another than the folder's name where code or evidence was changed meanwhile."""
     small = small_of(figure_name)
-    names = [*TABLE, *files(figure_name), *([small] if path_of(folder, small).exists() else [])]
-    digests = {name: sha256_file(path_of(folder, name)) for name in names}
+    names = [*files(figure_name), *([small] if (folder / small).exists() else [])]
+    digests = {name: sha256_file(folder / name) for name in names}
     return {"figure": figure_name, "key": key, "files": digests}
 
 
@@ -48,14 +43,14 @@ def whole(folder: Path) -> dict:
     said = read_or_empty(manifest)
     name, listed = str(said.get("figure")), said.get("files")
     known = name.count("/") == 1 and isinstance(said.get("key"), str)
-    every = {*TABLE, *files(name)} if known else set()
+    every = {*files(name)} if known else set()
     if not known or not isinstance(listed, dict) or {*listed} - {small_of(name)} != every:
         raise UserError(
             f"{manifest}: was emptied or changed; delete it and run the same command again with "
             "snakemake"
         )
     for each, expected in listed.items():
-        path = path_of(folder, each)
+        path = folder / each
         digest = sha256_file(path) if path.exists() else "missing"
         if digest != expected:
             raise UserError(

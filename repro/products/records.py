@@ -106,7 +106,7 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     # One, or models of GPUs with one compute capability (`cells.check_compatible`).
     device = "+".join(provenance.devices(made["made"]))
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
-    data = folder.parent / DATA
+    data = folder / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
     _put_small(folder, target)
@@ -149,7 +149,7 @@ def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
     found, doubtful = [], {}
     for name in names:
         folder = finished(suite, name)
-        made = read_json(folder.parent / PROVENANCE)
+        made = read_json(folder / PROVENANCE)
         if doubts := provenance.doubts(made["made"]):
             doubtful[name] = made["unclean"] = doubts
         found.append((name, folder, made))

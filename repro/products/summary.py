@@ -92,7 +92,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
                 results = read_results(folder / RESULTS)
                 tests += results["tests"]
                 readings += len(results["readings"])
-                several = mixture(read_json(folder.parent / PROVENANCE)["made"])
+                several = mixture(read_json(folder / PROVENANCE)["made"])
                 lines += [f"{file}: {several}; {REMEDIES}"] if several else []
             lines.append(file if is_built else f"{file}: not built, see the errors above")
         except UserError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from repro.core import discovery
 from repro.core.suite import Suite
-from repro.products.built import picture_folder
+from repro.products.picture import folder_of
 
 
 def lines(suite: Suite) -> list[str]:
@@ -52,8 +52,7 @@ def names(suite: Suite) -> Iterator[Path]:
     yield from (path for path in runs if path.name.split(".")[0] in ids)
     for figure in discovery.loadable_figures():
         if not suite.fault(figure):
-            folder = picture_folder(suite, figure)
-            yield from (folder, *(folder.parent / name for name in ("data.csv", "provenance.json")))
+            yield folder_of(suite, figure)
 
 
 def size(path: Path) -> int:

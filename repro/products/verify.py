@@ -24,9 +24,9 @@ from repro.lineage.checkout import FOLDERS
 from repro.products.built import finished, is_drawn, refuse_other_code
 from repro.products.claims_json import read_results
 from repro.products.forecast import to_build
+from repro.products.picture import folder_of
 from repro.products.published import DATA, PROVENANCE, RESULTS
 from repro.products.records import RECORDS, SUMS, describe, read_record, recorded, results_of
-from repro.products.run_table import table_folder
 from repro.verdicts.results import Judged, Results, Row, Taken
 from repro.verdicts.words import interval
 
@@ -85,7 +85,7 @@ def verify(suite: Suite, named: Sequence[str] = ()) -> list[Outcome]:
 
 def made_by(suite: Suite, figure_name: str) -> dict:
     """A built figure's provenance."""
-    return read_json(table_folder(suite, figure_name) / PROVENANCE)
+    return read_json(folder_of(suite, figure_name) / PROVENANCE)
 
 
 def check(suite: Suite, outcomes: list[Outcome]) -> None:
@@ -162,7 +162,7 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         folder, saved = finished(suite, figure_name), read_record(base)
     except UserError as error:
         return "differs", str(error)
-    data, results = folder.parent / DATA, read_results(folder / RESULTS)
+    data, results = folder / DATA, read_results(folder / RESULTS)
     same_data = sha256_file(data) == saved["data_sha256"]
     same_results = results == results_of(saved)
     same_picture = sha256_file(folder / f"{base.name}.png") == sha256_file(base.with_suffix(".png"))

@@ -14,7 +14,8 @@ What a figure is written with
   drawing.py          the style of all pictures
 
 How it is judged
-  judging.py          makes a figure from its runs: tests, readings, picture
+  tabulate.py         makes a figure's table from its cells
+  judging.py          makes its tests, readings and picture from the table
   evidence.py         what decides a verdict besides the measurement; the verdict
   power.py            what a test says under each law
   printed.py          what the papers print

@@ -11,8 +11,7 @@ ADDRESS = "REPRO_WORKER"  # environment variable of jobs: the path of the worker
 # Command of a job that is handed over -> what takes it long to import.
 LIBRARIES = {
     "train": ("torch", "safetensors.torch", "filelock", "yaml"),
-    "reduce": ("pandas", "filelock", "yaml"),
-    "draw": (
+    "make": (
         *("pandas", "scipy.stats", "seaborn", "matplotlib.pyplot", "filelock", "yaml"),
         *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
     ),

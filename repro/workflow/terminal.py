@@ -29,7 +29,7 @@ JOBS = {
     "tokenize": "tokenize {dataset}",
     "train": "train {study} {cell}",
     "train_base": "train {study} {cell}",
-    "draw": "draw {paper}/{name}",
+    "make": "draw {paper}/{name}",
 }
 ID = 13  # characters of an id at the end of a cell's name, with the hyphen before it
 CLEAR = "\033[2K"

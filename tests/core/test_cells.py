@@ -24,6 +24,7 @@ from repro.files import CELL_SEAL, read_sealed, seal, write_sealed
 from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import devices, provenances
 from repro.tasks import TASKS, Task
+from repro.verdicts import tabulate
 from repro.verdicts.judging import source_line
 
 pytestmark = pytest.mark.long
@@ -105,7 +106,7 @@ def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
     )
     run(first, tmp_path)
     run(second, tmp_path, "second.json")
-    table = cellfiles.frame([cellfiles.read_cell(tmp_path / "second.json", second)])
+    table = tabulate.frame([cellfiles.read_cell(tmp_path / "second.json", second)])
     assert list(table.columns) == ["size", "vocab", "step", "train_loss"]
     assert calls == [0]
 
@@ -132,7 +133,7 @@ def test_a_diverged_run_is_an_infinite_record_in_valid_json(tmp_path, calls):
         raise AssertionError(f"{word} is no JSON")
 
     json.loads((tmp_path / "cell.json").read_text(), parse_constant=refuse)
-    table = cellfiles.frame([cellfiles.read_cell(tmp_path / "cell.json", cell)])
+    table = tabulate.frame([cellfiles.read_cell(tmp_path / "cell.json", cell)])
     assert table["train_loss"].tolist() == [1.5, float("inf")]
 
 
@@ -325,7 +326,7 @@ def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     train = ["train", cell.study, cell.name, *words]
 
     call(train)
-    undisturbed = cellfiles.frame([cellfiles.read_cell(path, cell)])
+    undisturbed = tabulate.frame([cellfiles.read_cell(path, cell)])
     for file in [path, *suite.paths.runs.iterdir()]:
         file.unlink()
 
@@ -339,7 +340,7 @@ def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     assert 3 <= finished < len(cell.runs)
 
     assert f"resumed {finished} runs, trained {len(cell.runs) - finished}" in call(train)
-    resumed = cellfiles.frame([cellfiles.read_cell(path, cell)])
+    resumed = tabulate.frame([cellfiles.read_cell(path, cell)])
     assert resumed.to_csv() == undisturbed.to_csv()
 
 
@@ -364,7 +365,7 @@ def test_seconds_and_commits_are_no_part_of_the_data(tmp_path, calls):
     cell = fake_cell({"seed": 0})
     run(cell, tmp_path)
     content = cellfiles.read_cell(tmp_path / "cell.json", cell)
-    assert set(cellfiles.frame([content]).columns) == {"seed", "step", "train_loss"}
+    assert set(tabulate.frame([content]).columns) == {"seed", "step", "train_loss"}
     assert {"seconds", "commit", "versions", "device"} <= set(content["runs"][0]["provenance"])
     assert Run("fake", 1, SPEC, {"a": 1}, {}).id == Run("fake", 1, SPEC, {}, {}).id
 

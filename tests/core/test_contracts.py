@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -309,7 +310,7 @@ def test_a_reduce_that_returns_no_table_is_one_line(suite, monkeypatch):
     monkeypatch.setattr(run_table.cellfiles, "read_cell", lambda path, cell: {"runs": []})
     monkeypatch.setattr(catalog, "figure", lambda name: figure)
     with pytest.raises(UserError, match="table2.py: reduce returned a NoneType, not a DataFrame"):
-        run_table.reduce(suite, name)
+        run_table.reduce(suite, name, Path())
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.lineage import arithmetic
 from repro.tasks import TASKS, Task
+from repro.verdicts import tabulate
 
 
 def test_nothing_is_missing_around_an_optimum_inside():
@@ -202,7 +203,7 @@ def test_a_proposal_not_needed_is_a_run_without_records_and_without_a_checkpoint
     idle = [run for content in last for run in content["runs"] if not run["records"]]
     assert {run["tuned"]["lr"] for run in idle} == {None}
     assert all("sha256_checkpoint" not in run for run in idle)
-    assert len(cellfiles.frame(last)) == sum(len(run["records"]) for c in last for run in c["runs"])
+    assert len(tabulate.frame(last)) == sum(len(run["records"]) for c in last for run in c["runs"])
     made.clear()
     carry_out(tmp_path)
     assert made == [], "a second call takes every run over, idle ones too"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from figure_files import draw, make
+from figure_files import make
 from recorded import RECORDED
 from repro.products.scoreboard import scoreboard
 from repro.verdicts.judged_claims import marks
@@ -17,9 +17,10 @@ from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.products import published, records, run_table
-from repro.products.built import page, picture_folder
+from repro.products import picture, published, records
+from repro.products.built import page
 from repro.products.explain import explain
+from repro.products.picture import folder_of
 from repro.tasks import TASKS
 from repro.verdicts import judging
 
@@ -72,12 +73,12 @@ def test_every_task_is_run_by_a_figure(suite):
 def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite):
     name = BUILT
     run_all(suite, name)
-    folder = picture_folder(suite, name)
-    first = digests(folder) | digests(folder.parent)
+    folder = folder_of(suite, name)
+    first = digests(folder)
     assert {"table2.pdf", "table2.png", "data.csv"} <= set(first)
     shutil.rmtree(suite.paths.figure(name))
     assert make(suite, name) == folder
-    assert digests(folder) | digests(folder.parent) == first
+    assert digests(folder) == first
     listed = published.whole(folder)["files"]
     assert {name: listed[name] for name in first} == first
     pdf = Path("figures") / f"{name}.pdf"
@@ -168,24 +169,17 @@ def with_config(suite, **changes):
     return config.parse(values, discovery.dataset_names())
 
 
-def test_edited_data_are_not_drawn(built):
-    path = run_table.table_folder(built, NAME) / "data.csv"
-    path.write_text(path.read_text().replace("SP,128", "SP,129", 1))
-    with pytest.raises(UserError, match=r"data.csv: was changed after it was written"):
-        draw(built, NAME)
-
-
-def test_a_hole_in_the_grid_stops_reduce(built):
+def test_a_hole_in_the_grid_stops_make(built):
     cell = built.cells("embedding_lr/parametrizations")[0]
     built.paths.cell(cell).unlink()
     with pytest.raises(UserError, match="the grid has a hole"):
-        run_table.reduce(built, NAME)
+        picture.make(built, NAME)
 
 
 def test_the_scoreboard_holds_every_claim(built):
     scoreboard(built)
     board = (built.paths.results / "scoreboard.md").read_text()
-    page = picture_folder(built, NAME).relative_to(built.paths.results) / "table2.md"
+    page = folder_of(built, NAME).relative_to(built.paths.results) / "table2.md"
     assert f"| [`table2.exponents`]({page}) " in board
     assert "reproduced" in board.split("[`table2.exponents`")[0].splitlines()[-1]
     assert [*read_json(built.paths.results / "manifest.json")["of"]] == [NAME]

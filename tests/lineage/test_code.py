@@ -1,5 +1,6 @@
 """Which code a run depends on, read off imports: held against what Python executes."""
 
+import shutil
 import sys
 from collections import OrderedDict
 from pathlib import Path
@@ -114,6 +115,30 @@ def test_a_further_folder_with_code_is_followed_once_it_is_named(tmp_path, monke
         monkeypatch.setattr(code, "FOLDERS", folders)
         forget()
         assert code.reached(["repro/task.py"]) == {"repro/task.py"} | expected
+    forget()
+
+
+def test_what_is_kept_on_disk_is_of_that_content_alone(tmp_path, monkeypatch):
+    file, kept = tmp_path / "repro" / "task.py", tmp_path / uses.KEPT / "repro" / "task.py.json"
+    file.parent.mkdir()
+    in_checkout(monkeypatch, tmp_path)
+
+    def imported(text):
+        file.write_text(text)
+        forget()
+        return uses.source("repro/task.py").imports
+
+    assert imported("import json") == [("json", "")] and kept.exists()
+    monkeypatch.setattr(uses, "read", None)
+    assert imported("import json") == [["json", ""]]
+    monkeypatch.undo()
+    in_checkout(monkeypatch, tmp_path)
+    assert imported("import os") == [("os", "")]
+    kept.write_text("[]")
+    assert imported("import os") == [("os", "")]
+    shutil.rmtree(tmp_path / uses.KEPT)
+    (tmp_path / uses.KEPT).write_text("a file where the folder would be")
+    assert imported("import os") == [("os", "")], "a checkout that cannot be written to"
     forget()
 
 

@@ -26,9 +26,9 @@ def finished(tmp_path, monkeypatch):
     found = {}
     for name in FIGURES:
         saved = read_json((KEPT_AT / name).with_suffix(".json"))
-        folder = tmp_path / "results" / name / "table" / "picture"
+        folder = tmp_path / "results" / name / "key"
         png = f"{name.split('/')[1]}.png"
-        for source, target in ((".csv", folder.parent / "data.csv"), (".png", folder / png)):
+        for source, target in ((".csv", folder / "data.csv"), (".png", folder / png)):
             write_bytes(target, (KEPT_AT / name).with_suffix(source).read_bytes())
         write_json(folder / "claims.json", saved["claims"])
         found[name] = [(name, folder, saved["provenance"])]

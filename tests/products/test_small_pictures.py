@@ -56,13 +56,13 @@ def test_every_record_of_such_a_figure_has_its_small_picture():
 def test_a_small_picture_that_is_gone_is_drawn_again_and_one_that_was_edited_is_named(
     tmp_path, monkeypatch
 ):
-    folder = tmp_path / "table" / "picture"
+    folder = tmp_path / "key"
     small = folder / published.small_of(SHOWN)
-    for name in (*published.TABLE, *published.files(SHOWN), small.name):
-        write_bytes(published.path_of(folder, name), b"{}")
+    for name in (*published.files(SHOWN), small.name):
+        write_bytes(folder / name, b'{"files": []}')
     write_json(folder / published.MANIFEST, published.manifest_of(folder, SHOWN, folder.name))
-    monkeypatch.setattr(built, "picture_folder", lambda suite, name: folder)
-    monkeypatch.setattr(built, "is_of_other_cells", lambda suite, name: False)
+    monkeypatch.setattr(built, "folder_of", lambda suite, name: folder)
+    monkeypatch.setattr(built, "cell_paths", lambda suite, name: [])
     assert built.outdated(None, SHOWN) == [] and small.name in published.whole(folder)["files"]
     write_bytes(small, b"edited")
     with pytest.raises(UserError, match="positions.small.png: is not what manifest.json says"):

@@ -28,8 +28,7 @@ def test_nothing_of_a_figure_and_its_runs_is_listed(suite):
 def test_what_other_settings_and_code_made_is_listed_with_its_size(suite, capsys):
     figure = suite.paths.figure(FIGURE)
     left = [
-        figure / ("0" * 12),  # of other runs
-        *(table / ("1" * 12) for table in figure.iterdir()),  # of other code
+        figure / ("0" * 12),  # of other runs or code
         suite.paths.results / "embedding_lr" / "llm_parameters" / f"all-{'2' * 12}.json",
         suite.paths.runs / f"{'3' * 64}.safetensors",
     ]
@@ -42,5 +41,5 @@ def test_what_other_settings_and_code_made_is_listed_with_its_size(suite, capsys
     assert {*tidy.unnamed(suite)} == {*left}
     assert main(["tidy", "--config", "scale=smoke"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert len(said) == 5 and said[-1].endswith("8.00 MB in 4 files and folders that nothing names")
+    assert len(said) == 4 and said[-1].endswith("6.00 MB in 3 files and folders that nothing names")
     assert all(path.exists() for path in left)

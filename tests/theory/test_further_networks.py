@@ -123,7 +123,7 @@ def test_further_networks_of_a_study_are_built_and_drawn(clone):
     ]
     for name in FIGURES:
         given = [f"effective_theory/{name}", *words]
-        for command in ("run", "reduce", "draw", "publish"):
+        for command in ("run", "make", "publish"):
             done = subprocess.run(
                 [sys.executable, "-P", "-m", "repro", command, *given],
                 cwd=clone,
@@ -132,6 +132,6 @@ def test_further_networks_of_a_study_are_built_and_drawn(clone):
                 capture_output=True,
             )
             assert done.returncode == 0, done.stderr
-            if command == "reduce":  # which says where the picture is to be drawn
+            if command == "make":  # it says where
                 given = done.stdout.splitlines()[-1:]
         assert (clone / f"figures/effective_theory/{name}.pdf").exists()

@@ -290,8 +290,7 @@ def test_a_stranger_s_file_is_run_recorded_and_trained_anew(tmp_path, monkeypatc
     assert main(["run", FIGURE, *words]) == 0
     assert main(["board", *words]) == 1
     assert "mine.json: is missing; make it by repro record" in capsys.readouterr().err
-    assert main(["reduce", FIGURE, *words]) == 0
-    assert main(["draw", capsys.readouterr().out.split()[-1]]) == 0
+    assert main(["make", FIGURE, *words]) == 0
     assert main(["record", *words]) == 0
     capsys.readouterr()
     assert main(["verify", *words]) == 0

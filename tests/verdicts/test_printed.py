@@ -10,10 +10,11 @@ import pytest
 from repro.__main__ import main
 from repro.core import catalog, discovery
 from repro.core import rows as module
+from repro.core.suite import load
 from repro.cost.paper import PAPER_REACHED, paper_costs
 from repro.errors import UserError
 from repro.lineage import checkout
-from repro.products.picture import picture_key
+from repro.products.picture import folder_of
 from repro.verdicts import printed as of_papers
 from repro.verdicts.optimum import PAPER_WINDOW
 from repro.verdicts.printed import Printed, printed
@@ -287,16 +288,14 @@ def test_a_changed_row_makes_the_pictures_of_its_paper_anew(monkeypatch):
     """Their verdicts hold what the paper prints."""
 
     def keys():
-        picture_key.cache_clear()
-        names = ("upscaling/table4", "embedding_lr/table3")
-        return [picture_key(name, "smoke", "embedded", True) for name in names]
+        suite, names = load(["scale=smoke"]), ("upscaling/table4", "embedding_lr/table3")
+        return [folder_of(suite, name).name for name in names]
 
     (ours, other), rows_of = keys(), of_papers.rows_of
     row = of_papers.Printed("", "1", "1", "nowhere", "one more")
     more = {"upscaling": [row]}
     monkeypatch.setattr(of_papers, "rows_of", lambda p: [*rows_of(p), *more.get(p, [])])
     after = keys()
-    picture_key.cache_clear()
     assert after[0] != ours and after[1] == other
 
 

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from figure_files import draw, make
 from parameters import kept
+from repro.products.scoreboard import files as board_files
+from repro.products.scoreboard import scoreboard, summary
 from workflow import snakemake
 
 from repro.__main__ import main
@@ -18,7 +20,7 @@ from repro.core import catalog, config, discovery
 from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import CELL_SEAL, read_json, read_sealed, sha256_file, write_json, write_sealed
-from repro.lineage import history
+from repro.lineage import code, history
 from repro.lineage.checkout import ROOT
 from repro.products import known, picture, published, records, run_table, verify
 from repro.products.built import (
@@ -27,12 +29,9 @@ from repro.products.built import (
     page_files,
     page_note,
     page_of,
-    picture_folder,
 )
 from repro.products.explain import explain
-from repro.products.picture import picture_key
-from repro.products.scoreboard import files as board_files
-from repro.products.scoreboard import scoreboard, summary
+from repro.products.picture import folder_of
 
 NAME = "embedding_lr/table3"
 CLAIM = "table3.parameters"
@@ -287,14 +286,14 @@ def with_run(saved, **changes):
     return saved | {"provenance": saved["provenance"] | {"made": made}}
 
 
-FILES = [*published.TABLE, *published.files(NAME)]
+FILES = published.files(NAME)
 
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("harm", ["edited", "deleted"])
 def test_a_product_that_is_not_what_its_manifest_says_is_refused(built, capsys, file, harm):
-    folder = picture_folder(built, NAME)
-    path = published.path_of(folder, file)
+    folder = folder_of(built, NAME)
+    path = folder / file
     if harm == "edited":
         path.write_bytes(path.read_bytes() + b"\n")
     else:
@@ -329,7 +328,7 @@ def test_sums_with_conflicts_of_a_merge_are_named_by_the_line(built, base, line)
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"data.csv": 1}', b"junk"])
 def test_a_manifest_that_was_emptied_is_what_the_error_names(built, content):
     """Found in review: the message blamed data.csv."""
-    path = picture_folder(built, NAME) / published.MANIFEST
+    path = folder_of(built, NAME) / published.MANIFEST
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"^{path}: was emptied or changed; delete it and run"):
         explain(built, CLAIM)
@@ -338,7 +337,7 @@ def test_a_manifest_that_was_emptied_is_what_the_error_names(built, content):
 @pytest.mark.parametrize("file", published.in_figures(NAME), ids=str)
 def test_a_published_file_is_held_to_what_was_made(built, file):
     """Found in review: the CSV and the Markdown were replaced by junk, and nothing to be done."""
-    folder = picture_folder(built, NAME)
+    folder = folder_of(built, NAME)
     assert published.others(folder, NAME) == []
     file.write_bytes(b"junk")
     assert published.others(folder, NAME) == [file]
@@ -347,7 +346,7 @@ def test_a_published_file_is_held_to_what_was_made(built, file):
 
 
 def test_an_edited_scoreboard_is_made_anew(built):
-    picture = (picture_folder(built, NAME) / "table3.png").as_posix()
+    picture = (folder_of(built, NAME) / "table3.png").as_posix()
     note, of = built.paths.results / "manifest.json", {NAME: picture}
     scoreboard(built)
     assert published.is_noted(note, board_files(built), of)
@@ -383,8 +382,8 @@ def test_a_table_of_other_cells_is_noticed_whatever_their_age(built):
         run["provenance"]["device"] = "nvidia-h100"
     write_sealed(cell, content, CELL_SEAL)
     os.utime(cell, times)
-    data = run_table.table_folder(built, NAME) / "data.csv"
-    assert outdated(built, NAME) == [data]
+    manifest = folder_of(built, NAME) / published.MANIFEST
+    assert outdated(built, NAME) == [manifest]
     folder = make(built, NAME)
     assert outdated(built, NAME) == []
     assert "device: nvidia-h100" in (folder / "table3.md").read_text()
@@ -392,7 +391,7 @@ def test_a_table_of_other_cells_is_noticed_whatever_their_age(built):
 
 def test_an_edited_verdict_reaches_no_one(built):
     """Found in review: scoreboard, explain and record took it as measured."""
-    claims = picture_folder(built, NAME) / published.CLAIMS
+    claims = folder_of(built, NAME) / published.CLAIMS
     edit(claims, '"verdict": "', '"verdict": "not ')
     assert "expected" not in summary(built, {NAME: True}, 1.0)
     with pytest.raises(UserError, match=r"claims.json: is not what manifest.json"):
@@ -443,13 +442,11 @@ def test_what_is_committed_is_what_its_sums_say(folder):
 @pytest.fixture
 def other_code(built, monkeypatch):
     """`measure`, or anything that it imports, is another one than when the figure was made."""
-    from repro.lineage import code
-
     listing = code.listing
     monkeypatch.setattr(code, "listing", lambda files: listing(files).replace("table3", "table3*"))
-    picture_key.cache_clear()
+    built.keys.clear()
     yield
-    picture_key.cache_clear()
+    built.keys.clear()
 
 
 @pytest.mark.parametrize("command", ["verify", "record", "scoreboard", "report", "explain"])
@@ -467,8 +464,8 @@ def test_changed_code_of_a_figure_is_noticed_without_snakemake(built, other_code
 
 
 def test_a_picture_of_other_code_is_in_another_folder_and_the_old_one_stays(built, other_code):
-    (old,) = run_table.table_folder(built, NAME).glob(f"*/{published.MANIFEST}")
-    new = draw(built, NAME)
+    (old,) = built.paths.figure(NAME).glob(f"*/{published.MANIFEST}")
+    new = picture.make(built, NAME)
     assert new != old.parent and published.whole(new)["key"] == new.name
     published.publish(old.parent)
     assert explain(built, CLAIM)
@@ -477,7 +474,6 @@ def test_a_picture_of_other_code_is_in_another_folder_and_the_old_one_stays(buil
 def test_whoever_looks_while_a_picture_is_drawn_sees_no_half_of_it(built, base, monkeypatch):
     """As `report` beside a running call: until the manifest is there, the record stands in."""
     shutil.rmtree(built.paths.figure(NAME))
-    run_table.reduce(built, NAME)
     seen, listed = [], picture.manifest_of
 
     def look(*given):
@@ -485,28 +481,34 @@ def test_whoever_looks_while_a_picture_is_drawn_sees_no_half_of_it(built, base, 
         return listed(*given)
 
     monkeypatch.setattr(picture, "manifest_of", look)
-    draw(built, NAME)
+    picture.make(built, NAME)
     assert [found.recorded for found in seen] == [True]
     assert not known.find(built, NAME).recorded
 
 
 def test_code_that_changes_between_plan_and_table_is_one_line(built):
-    with pytest.raises(UserError, match="its code or settings were changed since this was planned"):
-        run_table.reduce(built, NAME, "0" * 12)
+    with pytest.raises(UserError, match="its settings, code or evidence were changed since"):
+        picture.make(built, NAME, "0" * 12)
 
 
-def test_what_was_drawn_while_its_code_was_changed_is_drawn_again(built, other_code):
+def test_what_was_made_while_its_code_was_changed_is_made_again(built, monkeypatch):
     """The job had been given the folder's name before."""
-    (old,) = run_table.table_folder(built, NAME).glob(f"*/{published.MANIFEST}")
-    picture.draw(old.parent)
+    folder, write, listing = folder_of(built, NAME), picture.write_figure, code.listing
+
+    def change(*given):
+        monkeypatch.setattr(code, "listing", lambda files: listing(files) + "changed")
+        return write(*given)
+
+    monkeypatch.setattr(picture, "write_figure", change)
+    assert picture.make(built, NAME) == folder
     with pytest.raises(UserError, match="its code or evidence was changed while it was made"):
-        published.publish(old.parent)
-    picture_key.cache_clear()
+        published.publish(folder)
+    assert outdated(built, NAME) == [folder / published.MANIFEST]
 
 
 def with_runs(built, *changes):
     """The figure's runs as if they came from this: a change for each part of them."""
-    folder = run_table.table_folder(built, NAME)
+    folder = folder_of(built, NAME)
     provenance = read_json(folder / "provenance.json")
     (entry,) = provenance["made"]
     clean = {"commit": "c" * 40, "runs": 2}
@@ -555,11 +557,11 @@ def test_runs_of_one_clean_version_are_recorded_without_a_mark(built, base):
 
 
 def test_a_mixture_is_told_where_a_figure_is_built(built, capsys, monkeypatch):
-    made = read_json(run_table.table_folder(built, NAME) / "provenance.json")
+    made = read_json(folder_of(built, NAME) / "provenance.json")
     entry = made["made"][0]
     mixed = [entry, entry | {"code_sha256": "b" * 64}]
     monkeypatch.setattr(run_table, "provenances", lambda contents: mixed)
-    run_table.reduce(built, NAME)
+    picture.make(built, NAME)
     assert f"{NAME}: runs of several versions of their code: " in capsys.readouterr().out
     draw(built, NAME)
     assert "bbbbbbbbbbbb (" in summary(built, {NAME: True}, 1.0)

@@ -178,7 +178,7 @@ def test_a_job_runs_the_code_on_the_disk(tmp_path, clone, monkeypatch):
     try:
         for said in ("unknown figure", "unheard-of figure"):
             file.write_text(file.read_text().replace("unknown figure", said))
-            words = ("reduce", "upscaling/none", "--config", "scale=smoke")
+            words = ("make", "upscaling/none", "--config", "scale=smoke")
             assert job(tmp_path, *words, address=address, root=clone).wait() == 1
             assert f"error: {said} 'upscaling/none'" in (tmp_path / "log").read_text()
     finally:

@@ -53,7 +53,7 @@ def test_where_clocks_differ_nothing_is_trained_again(copied, lasting_text):
         for path in found:
             os.utime(path, (time.time() + 3600 * hours,) * 2)
     plan = build(figure, *config, "--dry-run", directory=work).split("Reasons:")[0]
-    assert "reduce" in plan and not {"train", "tokenize", "fetch"} & set(plan.split())
+    assert "make" in plan and not {"train", "tokenize", "fetch"} & set(plan.split())
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_cells_from_another_machine_are_drawn_without_training(tmp_path, copied,
     here = copied(figure, *config)
     carry(here, there, "embedding_lr/fig2", "tar")
     plan = build(figure, *config, "--dry-run", directory=there).split("Reasons:")[0]
-    assert "draw" in plan
+    assert "make" in plan
     assert not {"train", "tokenize", "fetch"} & set(plan.split())
     build(figure, *config, directory=there)
     assert (there / figure).read_bytes() == (here / figure).read_bytes()
@@ -287,7 +287,7 @@ def test_cells_that_start_from_checkpoints_travel_without_them(tmp_path, copied)
     carry(here, there, "upscaling/fig7", "rsync" if shutil.which("rsync") else "tar")
     assert list(there.rglob("*.checkpoints")) and not list(there.rglob("*.safetensors"))
     plan = build(figure, *SMOKE, "--dry-run", directory=there).split("Reasons:")[0]
-    assert "reduce" in plan
+    assert "make" in plan
     assert "train" not in plan
     build(figure, *SMOKE, directory=there)
     tables = [table_of(folder, "upscaling/fig7").read_bytes() for folder in (there, here)]
@@ -333,7 +333,7 @@ def test_another_scale_in_the_same_folder_builds_everything_it_needs(
     copied(figure, *SMOKE, data)
     first = build(figure, "--config", "scale=reduced", data, directory=tmp_path / "work")
     assert "scale reduced" in first and "fig2.zipf-exponent" in first
-    assert list((tmp_path / "work").glob("results/reduced/*/embedding_lr/fig2/*/*/fig2.pdf"))
+    assert list((tmp_path / "work").glob("results/reduced/*/embedding_lr/fig2/*/fig2.pdf"))
     plan = build(figure, *SMOKE, data, "--dry-run", directory=tmp_path / "work")
     assert not {"fetch", "tokenize"} & set(plan.split("Reasons:")[0].split())
 

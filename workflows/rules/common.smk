@@ -16,7 +16,7 @@ INTERRUPT.listen()  # before the other imports, which take a while
 
 from repro.errors import UserError, did_you_mean, nearest
 
-from repro.products import built, forecast, published, run_table, summary
+from repro.products import built, forecast, picture, published, run_table, summary
 from repro.core import catalog, discovery
 from repro.lineage import checkout, import_check
 from repro.workflow import budget, calls, cluster, gpus, jobs
@@ -188,8 +188,7 @@ wildcard_constraints:
     dataset="[^/]+",
     choice="[0-9a-f]{12}",
     digest="[0-9a-f]{12}",
-    table="[0-9a-f]{12}",
-    picture="[0-9a-f]{12}",
+    key="[0-9a-f]{12}",
     paper="[^/]+",
     name="[^/]+",
 
@@ -205,38 +204,33 @@ def config_parameter(wildcards):
 
 
 @cache
-def table_of(figure):
-    """The folder of a figure's table (`repro.products.run_table`), found once for all of its jobs. What
-    lies there and is not what its name says is made anew, whatever its age (`built.outdated`)."""
-    CALL.force(built.outdated(SUITE, figure))
-    return run_table.table_folder(SUITE, figure)
-
-
-def picture_of(figure):
-    """The folder of a figure's picture and claims; `checked` first."""
-    table_of(checked(figure))
-    return built.picture_folder(SUITE, figure)
+def folder_of(figure):
+    """The folder of a figure's files, found once for all of its jobs. What lies there and is not
+    what its name says is made anew, whatever its age (`built.outdated`)."""
+    CALL.force(built.outdated(SUITE, checked(figure)))
+    return picture.folder_of(SUITE, figure)
 
 
 def cells_of(wildcards):
-    """The files of the cells behind a figure, whose table is asked for by the present key."""
-    if not CALL.is_job and table_of(checked(wildcards.figure)).name != wildcards.table:
-        sys.exit(f"error: {wildcards.figure}: the present settings and code make another table")
-    return run_table.cell_paths(SUITE, wildcards.figure)
+    """The files of the cells behind a figure, which is asked for by the present key."""
+    figure = f"{wildcards.paper}/{wildcards.name}"
+    if not CALL.is_job and folder_of(figure).name != wildcards.key:
+        sys.exit(f"error: {figure}: the present settings and code make another one")
+    return run_table.cell_paths(SUITE, figure)
 
 
 def picture_inputs(wildcards):
     """What is copied to figures/; forces a copy that is not of the present picture to be made anew:
     the file that is there is as young as it likes, of another scale or edited."""
     figure = f"{wildcards.paper}/{wildcards.name}"
-    folder = picture_of(figure)
+    folder = folder_of(figure)
     CALL.force(published.others(folder, figure))
     return [folder / name for name in (*published.files(figure), published.MANIFEST)]
 
 
 def manifests(wildcards):
     """The manifests of the selected figures."""
-    return [picture_of(name) / published.MANIFEST for name in SELECTED]
+    return [folder_of(name) / published.MANIFEST for name in SELECTED]
 
 
 def page_inputs(wildcards):

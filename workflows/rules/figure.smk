@@ -1,40 +1,22 @@
-# A figure is made from its runs' cells by the code that it imports. The names of its folders contain
-# digests of both, so that contents decide what is made anew, neither file times nor .snakemake/.
-rule reduce:
+# A figure is made from its runs' cells by the code that it imports. The name of its folder is a digest
+# of all of it, so that contents decide what is made anew, neither file times nor .snakemake/.
+rule make:
     input:
         cells_of,
     output:
-        data=f"{RESULTS}/{{figure}}/{{table}}/data.csv",
-        provenance=f"{RESULTS}/{{figure}}/{{table}}/provenance.json",
+        expand(
+            f"{RESULTS}/{{{{paper}}}}/{{{{name}}}}/{{{{key}}}}/{{file}}",
+            file=[*published.files("paper/{name}"), published.MANIFEST],
+        ),
     log:
-        "logs/reduce/{figure}-{table}.log",
+        "logs/make/{paper}/{name}-{key}.log",
     resources:
         **SITE.slurm_resources(),
     params:
         config=config_parameter,
     shell:
-        "python -P -m repro reduce {wildcards.figure:q} --key {wildcards.table} {params.config}"
-        " > {log:q} 2>&1"
-
-
-rule draw:
-    input:
-        data=f"{RESULTS}/{{paper}}/{{name}}/{{table}}/data.csv",
-        provenance=f"{RESULTS}/{{paper}}/{{name}}/{{table}}/provenance.json",
-    output:
-        expand(
-            f"{RESULTS}/{{{{paper}}}}/{{{{name}}}}/{{{{table}}}}/{{{{picture}}}}/{{file}}",
-            file=["{name}.pdf", "{name}.png", "{name}.md", "{name}.csv", "results.json"],
-        ),
-        manifest=f"{RESULTS}/{{paper}}/{{name}}/{{table}}/{{picture}}/manifest.json",
-    log:
-        "logs/draw/{paper}/{name}-{table}-{picture}.log",
-    resources:
-        **SITE.slurm_resources(),
-    params:
-        folder=lambda wildcards, output: os.path.dirname(output.manifest),
-    shell:
-        "python -P -m repro draw {params.folder:q} > {log:q} 2>&1"
+        "python -P -m repro make {wildcards.paper:q}/{wildcards.name:q} --key {wildcards.key}"
+        " {params.config} > {log:q} 2>&1"
 
 
 rule publish:
