@@ -13,7 +13,7 @@ def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words, fou
     figure, axes = drawing.panels(columns)
     axes[0][0].set_title("panel")
     title = " ".join(["Upscaled models against wide ones"] * words)
-    marks = [("3 reproduced", "reproduced"), ("12 needs a larger scale", "needs a larger scale")]
+    marks = [("3 reproduced", "reproduced"), ("12 not reproduced", "not reproduced")]
     drawing.finish(figure, title, marks * bool(found), "scale: smoke")
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()

@@ -5,7 +5,6 @@ import math
 import pytest
 
 from repro.verdicts.answers import (
-    Claim,
     Measurement,
     above,
     within,
@@ -52,8 +51,7 @@ def test_where_any_two_estimators_exclude_one_another_the_interval_spans_all():
 
 
 def seen(expected, *parts, wanted):
-    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": expected})
-    return by_bound(claim, farthest(parts, wanted), "reduced", False).seen
+    return by_bound(expected, farthest(parts, wanted)).seen
 
 
 def test_of_several_the_farthest_counts_with_the_ends_of_every_one():
@@ -64,7 +62,7 @@ def test_of_several_the_farthest_counts_with_the_ends_of_every_one():
     assert both.value == -0.047 and ends(both) == (-0.109, 0.001)
     bound = within(0, 0.1)
     assert seen(bound, found(-0.047, 0.048), wanted=0.0) == "agrees"
-    assert seen(bound, found(-0.047, 0.048), found(0.027, 0.082), wanted=0.0) == "inconclusive"
+    assert seen(bound, found(-0.047, 0.048), found(0.027, 0.082), wanted=0.0) == "unclear"
     # One that lies beside the bound is enough, wherever the others lie.
     for other in (near, found(0.2, 0.1), found(-0.2, 0.15)):
         assert seen(bound, found(-0.3, 0.1), other, wanted=0.0) == "differs"

@@ -5,21 +5,22 @@ from types import SimpleNamespace
 import pytest
 
 from repro.core import catalog
-from repro.verdicts import judged_claims as module
-from repro.verdicts.judged_claims import CHOSEN, fared, outcome
-from repro.verdicts.words import INCONCLUSIVE, NEEDS_MORE, NO_BOUND, REPRODUCED, VERDICTS
+from repro.verdicts import judging
+from repro.verdicts.answers import TOLERANCE
+from repro.verdicts.judging import outcome
+from repro.verdicts.results import INCONCLUSIVE, REPRODUCED
 
 
-def row(claim, verdict, measured=-0.5, chosen="", left_out=""):
-    return {
-        "claim": claim,
-        "verdict": verdict,
-        "measured": measured,
-        "low": None if measured is None else measured - 0.25,
-        "high": None if measured is None else measured + 0.25,
-        "chosen_after_seeing": chosen,
-        "left_out": left_out,
-    }
+def row(name, status, measured=-0.5, low=-1.0, basis=""):
+    bound = {"low": low, "high": 0.0, "basis": basis}
+    ends = [None if measured is None else measured + by for by in (-0.25, 0.25)]
+    return {"test": name, "status": status, "measured": measured, "bound": bound} | dict(
+        zip(("low", "high"), ends, strict=True)
+    )
+
+
+def results(*tests, readings=()):
+    return {"tests": [*tests], "readings": [*readings]}
 
 
 @pytest.fixture
@@ -28,39 +29,26 @@ def figure(monkeypatch):
 
     def figure(text):
         said = SimpleNamespace(outcome=text or "")
-        monkeypatch.setattr(module, "figure_named", lambda name: said)
+        monkeypatch.setattr(judging, "figure_named", lambda name: said)
         return "p/f"
 
     return figure
 
 
-def test_a_sentence_has_what_was_measured_and_the_verdict(figure):
-    name = figure("It goes as n^{f.a}")
-    assert outcome(name, [row("f.a", REPRODUCED)]) == "It goes as n^-0.5 [-0.75, -0.25]: reproduced"
-    said = outcome(name, [row("f.a", REPRODUCED, chosen="the rate")])
-    assert said.endswith(f": reproduced, {CHOSEN}")
-    outside = "-1 itself is outside the interval"
-    said = outcome(name, [row("f.a", REPRODUCED, chosen="the rate", left_out=outside)])
-    assert said.endswith(f": reproduced, {outside}, {CHOSEN}")
-    assert outcome(name, [row("f.a", NO_BOUND)]) == "It goes as n^-0.5 [-0.75, -0.25]", "no verdict"
-    away = outcome(name, [row("f.a", NEEDS_MORE, chosen="the rate")])
-    assert away.endswith(": for a larger scale")
+def test_a_sentence_has_what_was_measured_and_the_status(figure):
+    name, said = figure("It goes as n^{f.a}"), "It goes as n^-0.5 [-0.75, -0.25]"
+    assert outcome(name, results(row("f.a", REPRODUCED))) == f"{said}: reproduced"
+    outside = results(row("f.a", REPRODUCED, low=-2.0, basis=TOLERANCE))
+    assert outcome(name, outside) == f"{said}: reproduced, -1 itself is outside the interval"
+    reading = {"reading": "f.a", "measured": -0.5, "low": -0.75, "high": -0.25}
+    assert outcome(name, results(readings=[reading])) == said, "a reading has no status"
 
 
 def test_what_was_not_measured_is_not_said(figure):
-    rows = [row("f.a", INCONCLUSIVE, None), row("f.b", REPRODUCED)]
-    counts = "1 of 2 claims reproduced, 1 inconclusive"
-    assert outcome(figure("It goes as n^{f.a}"), rows) == counts
-    assert outcome(figure(None), rows) == counts
-    assert outcome(figure(None), []) == "" and outcome(figure("{f.a}"), []) == ""
-
-
-def test_verdicts_are_counted():
-    every = [row("f.a", verdict) for verdict in VERDICTS]
-    assert fared(every).startswith(f"1 of {len(VERDICTS)} claims {VERDICTS[0]}, 1 {VERDICTS[1]}")
-    assert fared(every[:1]) == VERDICTS[0] and fared([]) == ""
-    assert fared(every[:1] * 2) == f"both claims {VERDICTS[0]}"
-    assert fared(every[:1] * 3) == f"all 3 claims {VERDICTS[0]}"
+    rows = results(row("f.a", INCONCLUSIVE, None), row("f.b", REPRODUCED))
+    for text in ("It goes as n^{f.a}", None):
+        assert outcome(figure(text), rows) == "1 reproduced, 1 inconclusive"
+    assert outcome(figure(None), results()) == "" and outcome(figure("{f.a}"), results()) == ""
 
 
 @pytest.mark.parametrize("name", catalog.figure_names())

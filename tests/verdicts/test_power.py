@@ -17,13 +17,13 @@ from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.lineage import checkout
 from repro.products import records
-from repro.verdicts import noise, power
-from repro.verdicts.answers import TRAINING, Claim, Measurement, above, below, over_seeds, within
+from repro.verdicts import noise, power, words
+from repro.verdicts.answers import TRAINING, Measurement, Test, above, below, over_seeds, within
 from repro.verdicts.evidence import Evidence, judge
 from repro.verdicts.figure import Figure
 from repro.verdicts.power import EDGE, LOWER, PAPER, RIVAL, SIGN, UPPER, Laws, Trial
-from repro.verdicts.verdict import MOST, by_bound, doubted, factor_for, widened
-from repro.verdicts.words import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
+from repro.verdicts.results import AGREES, DIFFERS, NOT_REPRODUCED, REPRODUCED
+from repro.verdicts.verdict import MOST, by_bound, doubt, doubted, factor_for, widened
 from widthwise.checks.sweep import parabola_optimum
 
 pytestmark = pytest.mark.long
@@ -137,17 +137,21 @@ def test_the_law_at_the_bound_s_edge_is_one_of_the_rivals():
 def test_what_the_trials_say_is_said_in_words():
     edges = [trial(LOWER, EDGE, 3, 2), trial(UPPER, EDGE, 4, 12)]
     good = [trial(), trial("muP", RIVAL, 4), trial("SP", RIVAL, 0, 180), *edges]
-    assert power.in_words(good) == (
+    assert words.laws(as_laws(good)) == (
         "agrees under the paper's law 0.95; agrees under muP 0.02, SP 0.00; differs at the bound's "
         "lower edge 0.01, at the bound's upper edge 0.06, under the paper's law 0.00"
     )
-    assert power.in_words([]) == power.never([]) == ""
+    assert words.laws([]) == words.never([]) == ""
 
 
 def test_a_bare_sign_has_no_power():
     """Its paper's law is an effect of the measured size: its share says what the p-value says."""
     trials = [trial("as claimed"), trial("no effect", RIVAL, 4, 5), trial("no effect", EDGE, 4, 5)]
-    assert power.in_words(trials) == "agrees under no effect 0.02; differs with no effect 0.03"
+    assert words.laws(as_laws(trials)) == "agrees under no effect 0.02; differs with no effect 0.03"
+
+
+def as_laws(found):
+    return [power.as_json(each) for each in found]
 
 
 def measured(value, reach):
@@ -175,16 +179,16 @@ def measured(value, reach):
 )
 def test_an_interval_is_calibrated_by_its_trials_and_then_judged(value, found, verdict, ends):
     stated = claim({"reduced": within(0.25, 0.25)})
-    known = Evidence("reduced", True, (), tuple(found), ())
+    known = Evidence("reduced", tuple(found))
     judgement = judge(stated, measured(value, 0.1), known)
-    assert judgement.verdict == verdict
+    assert judgement.status == verdict
     assert (judgement.measurement.low, judgement.measurement.high) == pytest.approx(ends)
 
 
 def test_a_calibrated_interval_has_a_larger_p():
     stated, loose = claim({"reduced": above(0)}), (trial("no effect", EDGE, 4, 11, factor=2),)
-    plain = judge(stated, measured(0.5, 0.1), Evidence("reduced", True, (), (), ()))
-    wide = judge(stated, measured(0.5, 0.1), Evidence("reduced", True, (), loose, ()))
+    plain = judge(stated, measured(0.5, 0.1), Evidence("reduced", ()))
+    wide = judge(stated, measured(0.5, 0.1), Evidence("reduced", loose))
     assert plain.p < wide.p
 
 
@@ -194,14 +198,11 @@ def test_the_factor_is_what_leaves_one_table_in_forty(seen, truth):
     rng, bound = np.random.default_rng(3), within(0, 0.5)
     found = [measured(v, 0.98 * 0.1) for v in truth + 0.1 * rng.standard_normal(400)]
     factor = factor_for(bound, found, seen)
-    wide = [by_bound(claim({"reduced": bound}), widened(m, factor), "reduced", True) for m in found]
+    wide = [by_bound(bound, widened(m, factor)) for m in found]
     assert [each.seen for each in wide].count(seen) <= 10
     if seen == DIFFERS:
         assert 1.6 < factor < 2.6
-        narrow = [
-            by_bound(claim({"reduced": bound}), widened(m, 0.95 * factor), "reduced", True)
-            for m in found
-        ]
+        narrow = [by_bound(bound, widened(m, 0.95 * factor)) for m in found]
         assert [each.seen for each in narrow].count(seen) > 10
 
 
@@ -214,10 +215,13 @@ def test_no_width_helps_where_a_rival_lies_inside_the_bound():
 
 def test_a_design_of_which_one_verdict_can_hardly_come_out_is_named():
     both = [trial(), trial("muP", RIVAL, 0, 150), trial("SP", RIVAL, 0, 3)]
-    assert power.never(both) == ""
-    assert power.never([trial(), trial("SP", RIVAL, 90, 10)]) == "not reproduced"
-    assert power.never([trial(agrees=10), trial("SP", RIVAL, 0, 11)]) == "reproduced"
-    assert power.never([trial(agrees=0), trial("SP", RIVAL)]) == "reproduced or not reproduced"
+    assert words.never(as_laws(both)) == ""
+    assert words.never(as_laws([trial(), trial("SP", RIVAL, 90, 10)])) == "not reproduced"
+    assert words.never(as_laws([trial(agrees=10), trial("SP", RIVAL, 0, 11)])) == "reproduced"
+    assert (
+        words.never(as_laws([trial(agrees=0), trial("SP", RIVAL)]))
+        == "reproduced or not reproduced"
+    )
 
 
 def test_what_was_measured_is_shifted_to_either_edge_unless_nothing_is_random():
@@ -232,28 +236,24 @@ def test_what_was_measured_is_shifted_to_either_edge_unless_nothing_is_random():
 
 def claim(expected=None):
     bounds = expected or {"reduced": above(0)}
-    return Claim("mine.one", TRAINING, "It rises", "Figure 9", "gain", bounds)
+    return Test("mine.one", TRAINING, "It rises", "Figure 9", "gain", bounds)
 
 
-def test_doubted_what_binds_cannot_be_told_and_what_was_seen_stays():
-    seen = by_bound(claim(), over_seeds(lambda s: 1.0 + s[0] / 9, range(3)), "reduced", True)
-    assert (seen.seen, seen.verdict) == ("agrees", "reproduced")
-    assert doubted(seen, "") == seen
-    weak = doubted(seen, "power: 62 % under the paper's law")
-    assert (weak.seen, weak.verdict) == ("agrees", "inconclusive")
-    assert weak.reason == "power: 62 % under the paper's law"
-    alone = by_bound(claim(), over_seeds(lambda s: 1.0, [0]), "reduced", True)
-    assert doubted(alone, "power: none").reason == "one run; power: none"
-    elsewhere = by_bound(claim({"paper": above(0)}), seen.measurement, "reduced", True)
-    assert doubted(elsewhere, "power: none") == elsewhere
+def test_doubted_nothing_can_be_told_and_what_was_seen_stays():
+    seen = by_bound(above(0), over_seeds(lambda s: 1.0 + s[0] / 9, range(3)))
+    assert (seen.seen, seen.status) == ("agrees", "reproduced") and doubted(seen) == seen
+    few = doubt("few seeds", 5)
+    weak = doubted(seen, few)
+    assert (weak.seen, weak.status, weak.doubts) == ("agrees", "inconclusive", (few,))
+    alone = by_bound(above(0), over_seeds(lambda s: 1.0, [0]))
+    assert doubted(alone, few).doubts == (doubt("one run"), few)
 
 
-def seen(figure, found, scale="reduced", embedded=True):
-    """What was seen in every draw of `trials.measured`, by claim."""
-    claims = {claim.id: claim for claim in catalog.figure(figure).claims}
+def seen(figure, found, scale="reduced"):
+    """What was seen in every draw of `trials.measured`, by test."""
+    bounds = {test.id: test.at(scale) for test in catalog.figure(figure).tests}
     return {
-        name: [by_bound(claims[name], m, scale, embedded).seen for m in values]
-        for name, values in found.items()
+        name: [by_bound(bounds[name], m).seen for m in values] for name, values in found.items()
     }
 
 
@@ -273,7 +273,7 @@ def mine(monkeypatch):
         title="Mine",
         caption="A line.",
         studies=("p/runs",),
-        claims=(claim(),),
+        answers=(claim(),),
         laws={"mine.one": Laws("effect", ("no effect",))},
         reduce=lambda runs: runs["p/runs"],
         measure=measure,
@@ -315,22 +315,6 @@ def test_a_simulate_that_does_not_is_one_line(mine, simulate, message, monkeypat
     assert "\n" not in str(found.value) and "effect" in str(found.value)
 
 
-def test_the_table_of_false_verdicts_has_the_largest_share_of_each(mine, monkeypatch):
-    found = [trial(), trial("no effect", RIVAL, 4), trial(LOWER, EDGE, 9, 6)]
-    monkeypatch.setattr(power, "of_claim", lambda *_: found)
-    row = {"paper": "p", "figure": "p/mine", "claim": "mine.one", "scale": "reduced", "data": "d"}
-    told = [
-        row | {"verdict": "reproduced", "measured": 1.0},
-        row | {"verdict": "not reproduced", "measured": -1.0},
-        row | {"verdict": "inconclusive", "measured": 0.0},
-    ]
-    _, *lines = trials.false_verdicts(told)
-    assert lines == [
-        ["`p`", "reproduced", "1", "1", "2.0 %", "2.0 %"],
-        ["`p`", "not reproduced", "1", "1", "3.0 %", "3.0 %"],
-    ]
-
-
 # ---- how often the rule is wrong
 
 
@@ -351,13 +335,13 @@ def test_a_false_verdict_comes_out_in_one_of_twenty_at_most(noise, n, truth, wro
     """Tables of a known truth, each judged by the whole rule with trials drawn from itself, as a
     record is: a slope that should be within 1/4 of -1/2, rivals 0 and -1."""
     rng, bound, laws = np.random.default_rng(n), within(-0.5, 0.25), (-0.5, 0.0, -1.0)
-    stated = Claim("mine.one", TRAINING, "It falls", "Figure 9", "slope", {"reduced": bound})
+    stated = Test("mine.one", TRAINING, "It falls", "Figure 9", "slope", {"reduced": bound})
 
     def judged(values):
-        return by_bound(stated, over_seeds(lambda s: values[s[0]], range(n)), "reduced", True)
+        return by_bound(bound, over_seeds(lambda s: values[s[0]], range(n)))
 
     def counted(law, role, found):
-        seen = [by_bound(stated, each, "reduced", True).seen for each in found]
+        seen = [by_bound(bound, each).seen for each in found]
         here = (len(found), seen.count(AGREES), seen.count(DIFFERS))
         false = AGREES if role == RIVAL else DIFFERS
         here = (*here, factor_for(bound, found, false))
@@ -376,8 +360,8 @@ def test_a_false_verdict_comes_out_in_one_of_twenty_at_most(noise, n, truth, wro
             if law == -0.5:
                 edges = trials.at_edges(bound, found)
         made += [counted(name, EDGE, found) for name, found in edges.items()]
-        known = Evidence("reduced", True, (), tuple(made), ())
-        false += judge(stated, verdict.measurement, known).verdict == wrong
+        known = Evidence("reduced", tuple(made))
+        false += judge(stated, verdict.measurement, known).status == wrong
     # What 150 records give in one of a thousand tries where 5 % is true.
     allowed = next(k for k in range(records) if binomial_tail(k + 1, records, 0.05) < 1e-3)
     assert false <= allowed, false / records
@@ -442,7 +426,7 @@ def test_figure_2_tells_a_power_law_from_others_and_from_log_normal_frequencies(
     def agree(law, claim):
         name = "embedding_lr/fig2"
         found = trials.measured(name, law, table, "reduced", False, 5)
-        return seen(name, found, embedded=False)[f"fig2.{claim}"].count("agrees")
+        return seen(name, found)[f"fig2.{claim}"].count("agrees")
 
     assert agree("Zipf", "zipf-exponent") == agree("Zipf", "zipf-fit") == 5
     assert agree("i^-1/2", "zipf-exponent") == agree("i^-2", "zipf-exponent") == 0
@@ -475,7 +459,7 @@ def test_every_claim_about_training_that_is_judged_at_reduced_scale_has_laws():
     lacking = [
         claim.id
         for name in catalog.figure_names()
-        for claim in catalog.figure(name).claims
+        for claim in catalog.figure(name).tests
         if claim.kind == TRAINING
         and claim.binds("reduced", suite().is_embedded(name))
         and claim.id not in catalog.figure(name).laws
@@ -511,7 +495,7 @@ def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
     for law in dict.fromkeys(law for c in claims for law in laws[c.id].names):
         embedded = here.is_embedded(figure)
         found = trials.measured(figure, law, table, scale, embedded, few, stream=1)
-        for name, outcomes in seen(figure, found, scale, here.is_embedded(figure)).items():
+        for name, outcomes in seen(figure, found, scale).items():
             (many,) = [
                 t
                 for t in power.of_claim(figure.split("/")[0], name, scale, "embedded")

@@ -16,7 +16,7 @@ from repro.lineage import history
 from repro.lineage.checkout import ROOT
 from repro.products import explain, records
 from repro.verdicts import badge as badges
-from repro.verdicts import earlier, preregistration
+from repro.verdicts import preregistration
 from repro.verdicts.badge import badge, waiting
 from repro.verdicts.preregistration import Registered, introduced, registered
 
@@ -41,11 +41,10 @@ ROW = Registered(
     known="-0.1 at reduced scale",
 )
 JUDGED = {
-    "paper": "p",
-    "claim": "fig1.one",
+    "test": "fig1.one",
     "scale": "reduced",
     "data": "embedded",
-    "expected": BOUND,
+    "bound": {"text": BOUND},
     "figure": "p/fig1",
 }
 
@@ -175,7 +174,9 @@ def test_rows_are_added_and_the_last_one_counts_for_later_runs(checkout):
     several = "the claim has 2 rows; number"
     old = [s for arm in preregistration.arms_at("p", first).values() for s in arm.numbers]
     assert shown(first, seeds=old) == f"registered before: {several} 1 was there"
-    assert shown(second, expected="-0.1 to 0.1") == f"registered before: {several} 2 was there"
+    assert (
+        shown(second, bound={"text": "-0.1 to 0.1"}) == f"registered before: {several} 2 was there"
+    )
     assert shown(second) == (
         "not registered before: it was registered as '-0.1 to 0.1', and judged by '-0.2 to 0.2'"
     )
@@ -224,23 +225,28 @@ def test_runs_of_other_code_than_their_commit_s_are_named(checkout):
     assert badge(JUDGED, true).reason == f"runs are not of the code of commit {at[:12]}"
 
 
-def test_numbers_that_are_others_than_the_first_record_s_are_shown_beside_them(checkout):
+@pytest.mark.parametrize("form", ["tests", "claims"], ids=["of today", "of before"])
+def test_numbers_that_are_others_than_the_first_record_s_are_shown_beside_them(checkout, form):
     """A forgery of a review: the judging code changed after the runs."""
     at = checkout.register(ROW)
-    first = {"measured": 0.1, "low": 0.0, "high": 0.15, "n": 2, "p": 0.01, "verdict": "reproduced"}
-    data = {"data_sha256": "d", "claims": [JUDGED | first]}
+    numbers = {"measured": 0.1, "low": 0.0, "high": 0.15, "n": 2, "p": 0.01}
+    first = numbers | {"status": "reproduced"}
+    then = JUDGED | first
+    if form == "claims":  # what records had before there were statements
+        then = {"claim": JUDGED["test"], "verdict": "reproduced", **numbers}
+    data = {"data_sha256": "d", form: [then]}
     place = checkout.root / "records/reduced/embedded/cpu/p/fig1.json"
     write_json(place, data)
     checkout.commit("record")
-    write_json(place, data | {"claims": [JUDGED | first | {"measured": 0.3}]})
+    write_json(place, {"data_sha256": "d", "tests": [JUDGED | first | {"measured": 0.3}]})
     checkout.commit("judged anew")
     of = made(at) | {"data_sha256": "d"}
     assert str(badge(JUDGED | first, of)) == "registered before"
     calibrated = {"low": -0.02, "high": 0.16, "calibration": 1.2, "p": 0.02}
     assert str(badge(JUDGED | first | calibrated, of)) == "registered before"
-    for other in ({"high": 0.16}, calibrated | {"calibration": 1.0}, {"verdict": "inconclusive"}):
+    for other in ({"high": 0.16}, calibrated | {"calibration": 1.0}, {"status": "inconclusive"}):
         assert "judged anew" in str(badge(JUDGED | first | other, of))
-    assert badge(JUDGED | first | {"measured": 0.3, "verdict": "not reproduced"}, of).reason == (
+    assert badge(JUDGED | first | {"measured": 0.3, "status": "not reproduced"}, of).reason == (
         "judged anew: it was reproduced, 0.1 [0, 0.15]"
     )
 
@@ -280,7 +286,7 @@ def test_runs_of_two_versions_of_their_code_are_not(checkout):
 
 def test_another_scale_or_claim_is_not_registered(checkout):
     at = checkout.register(ROW)
-    for other in ({"scale": "smoke"}, {"data": "real"}, {"claim": "fig1.two"}, {"paper": "q"}):
+    for other in ({"scale": "smoke"}, {"data": "real"}, {"test": "fig1.two"}, {"figure": "q/fig1"}):
         assert shown(at, **other) == "not registered"
 
 
@@ -347,7 +353,7 @@ def test_a_history_of_many_runs_takes_little_of_git(checkout, monkeypatch):
     call = history._call
     monkeypatch.setattr(history, "_call", lambda *a, **k: calls.append(a) or call(*a, **k))
     for i in range(40):
-        assert shown(*commits, claim=f"fig1.{i}") == "registered before"
+        assert shown(*commits, test=f"fig1.{i}") == "registered before"
     assert len(calls) <= 3 + 3 + 3 + 3
 
 
@@ -387,19 +393,6 @@ def test_a_row_of_no_claim_is_refused(checkout):
         registered(PAPER)
     checkout.write(replace(ROW, claim=CLAIM), paper=PAPER)
     assert [row.claim for row in registered(PAPER)] == [CLAIM]
-
-
-def test_the_verdicts_of_an_older_rule_are_data():
-    """Written once, and never computed again: 42 rows, whose badge is of the runs of then."""
-    found = {p.name: earlier.of_paper(p.name) for p in (ROOT / "studies").iterdir() if p.is_dir()}
-    assert sum(map(len, found.values())) == 42
-    row = earlier.of_claim("embedding_lr", "fig3.sqrt-d-rule-as-printed", "overnight", "embedded")
-    judged = {"measured": float(row.measured), "verdict": "reproduced"}
-    assert row.badge_of(judged) == ("registered before", "")
-    assert row.badge_of(judged | {"verdict": "inconclusive"})[1] == (
-        "by the rule of then reproduced"
-    )
-    assert row.badge_of(judged | {"measured": 0.0})[0] == "not registered"
 
 
 def test_every_paper_s_register_is_as_it_should_be():
@@ -452,7 +445,7 @@ def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):
     assert explain.registered([]) == explain.NONE_REGISTERED
     assert explain.registered([CLAIM]) == f"{PAPER}/{CLAIM}: not registered"
     monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
-    bound = str(explain.find_claim(CLAIM)[2].at("reduced"))
+    bound = str(explain.find_test(CLAIM)[2].at("reduced"))
     checkout.write(replace(ROW, claim=CLAIM, bound=bound), paper=PAPER)
     at = checkout.commit()
     for words in ([], [CLAIM], [f"{PAPER}/{CLAIM}"]):

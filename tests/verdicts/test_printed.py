@@ -16,6 +16,7 @@ from repro.errors import UserError
 from repro.lineage import checkout
 from repro.products.picture import folder_of
 from repro.verdicts import printed as of_papers
+from repro.verdicts import words
 from repro.verdicts.optimum import PAPER_WINDOW
 from repro.verdicts.printed import Printed, printed
 from studies.effective_theory import _bart, r2c2
@@ -270,15 +271,16 @@ def test_a_paper_without_the_file_and_a_broken_figure_are_in_nobodys_way(tmp_pat
         raise UserError(f"figures/{name}.py, line 1: SyntaxError")
 
     monkeypatch.setattr(catalog, "figure", broken)
-    assert [str(row) for row in printed("upscaling")] == ["0.4 (Appendix F.1): Sweep 1 selects"]
+    said = [words.printed(of_papers.as_json(row)) for row in printed("upscaling")]
+    assert said == ["0.4 (Appendix F.1): Sweep 1 selects"]
 
 
 def test_explain_shows_what_is_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["explain", "table4.costs-resnet"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].startswith("  quantity: ")
-    assert lines[3:5] == [
+    first = next(n for n, line in enumerate(lines) if line.startswith("  quantity: "))
+    assert lines[first + 1 : first + 3] == [
         "  printed: 66,547 TFLOPs (Appendix F.4): base run",
         "  printed: 265,970 TFLOPs (Appendix F.4): wide run from scratch",
     ]

@@ -2,15 +2,14 @@ import math
 
 import numpy as np
 import pytest
-from repro.verdicts.judged_claims import interval
 
 from repro.errors import UserError
 from repro.verdicts.answers import (
     OURS,
     STATED,
     TOLERANCE,
-    Claim,
     Measurement,
+    Test,
     above,
     at_most,
     below,
@@ -21,25 +20,21 @@ from repro.verdicts.answers import (
     over_batches,
     over_both,
     over_seeds,
-    reported,
     within,
 )
-from repro.verdicts.verdict import (
-    by_bound,
-    p_value,
-    too_few,
-)
+from repro.verdicts.verdict import by_bound, p_value, too_few
+from repro.verdicts.words import DOUBTS, interval
 
 
-def judged(expected, low, high, *, problem="", scale="reduced", embedded=False, real=False):
-    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": expected}, real_data=real)
-    found = Measurement((low + high) / 2, low, high, 3, problem)
-    return by_bound(claim, found, scale, embedded)
+def judged(expected, low, high, *, problem=""):
+    return by_bound(expected, Measurement((low + high) / 2, low, high, 3, problem))
 
 
 def verdict(*words, **changes):
+    """Status and doubt, in words."""
     found = judged(*words, **changes)
-    return found.verdict, found.reason
+    doubts = [DOUBTS[each["code"]].format(each["of"]) for each in found.doubts]
+    return found.status, "; ".join(doubts)
 
 
 @pytest.mark.parametrize(
@@ -64,29 +59,12 @@ def test_the_whole_interval_decides(expected, low, high, wanted):
     assert reason.startswith("noise") == (wanted == "inconclusive")
 
 
-@pytest.mark.parametrize(("low", "high", "seen"), [(-0.5, -0.4, "agrees"), (0.4, 0.5, "differs")])
-def test_what_does_not_bind_is_no_verdict_but_shows_what_was_seen(low, high, seen):
-    elsewhere = judged(below(0), low, high, scale="smoke")
-    assert (elsewhere.verdict, elsewhere.seen, elsewhere.binds) == (
-        "needs a larger scale",
-        seen,
-        False,
-    )
-    assert elsewhere.reason == "scale: meant for reduced"
-    built_in = judged(below(0), low, high, embedded=True, real=True)
-    assert (built_in.verdict, built_in.seen) == ("needs a larger scale", seen)
-    assert built_in.reason.startswith("data")
-    assert verdict(below(0), low, high, problem="edge") == ("inconclusive", "edge")
-    reports = judged(reported("text"), low, high)
-    assert (reports.verdict, reports.seen, reports.binds) == ("no bound", "", False)
-
-
-def test_nothing_is_told_from_one_run_and_an_exact_number_is():
-    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": below(0)})
-    one = by_bound(claim, of_one_run(-1.0), "reduced", False)
-    assert (one.verdict, one.reason) == ("inconclusive", "one run")
-    assert by_bound(claim, over_seeds(lambda s: -1.0, [0]), "reduced", False).reason == "one run"
-    assert by_bound(claim, exact(-1.0), "reduced", False).verdict == "reproduced"
+def test_nothing_is_told_from_one_run_or_with_a_problem_and_an_exact_number_is():
+    assert verdict(below(0), -0.5, -0.4, problem="edge") == ("inconclusive", "edge")
+    for one in (of_one_run(-1.0), over_seeds(lambda s: -1.0, [0])):
+        found = by_bound(below(0), one)
+        assert (found.status, found.doubts[0]["code"]) == ("inconclusive", "one run")
+    assert by_bound(below(0), exact(-1.0)).status == "reproduced"
 
 
 def of_values(values):
@@ -126,42 +104,30 @@ def test_what_is_not_random_or_has_a_problem_has_no_p_value():
     assert p_value(above(0), of_one_run(1.0)) is None
     assert p_value(above(0), Measurement(1, 0.5, 1.5, 3, "edge")) is None
     assert judged(above(0), 1.0, 2.0).p < 0.025
-    assert judged(above(0), 1.0, 2.0, scale="smoke").p is None
 
 
 @pytest.mark.parametrize("truth", [-0.25, 0.0])
 def test_p_values_below_one_in_forty_are_the_verdicts(truth):
     """Of tables with the truth anywhere, what is told and what has p below 0.025 are the same."""
     rng, bound = np.random.default_rng(1), within(-0.5, 0.25)
-    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": bound})
     for _ in range(300):
         found = of_values(list(rng.normal(truth, 0.1, 5)))
-        told = by_bound(claim, found, "reduced", True)
+        told = by_bound(bound, found)
         assert (p_value(bound, found) <= 0.025) == (told.seen in ("agrees", "differs"))
 
 
 def test_two_seeds_tell_nothing_at_reduced_scale():
-    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": above(0), "paper": above(0)})
+    test = Test("f.c", "training", "s", "p", "q", {"reduced": above(0), "paper": above(0)})
     two, three = (over_seeds(lambda s: 1.0 + s[0] / 99, range(n)) for n in (2, 3))
-    assert too_few(claim, two, "reduced") == "2 seeds, where nothing is told from fewer than 3"
-    assert too_few(claim, three, "reduced") == too_few(claim, two, "paper") == ""
-    theory = Claim("f.c", "theory", "s", "p", "q", {"reduced": above(0)})
-    assert too_few(theory, two, "reduced") == ""
-
-
-def test_another_scale_s_bound_is_the_paper_s():
-    claim = Claim("f.c", "training", "s", "p", "q", {"reduced": below(-0.2), "paper": below(-1)})
-    assert (claim.at("smoke"), claim.at("reduced")) == (below(-1), below(-0.2))
-    assert claim.at_paper_scale() == below(-1)
+    assert too_few(test, two, "reduced") == [{"code": "few seeds", "of": "3"}]
+    assert too_few(test, three, "reduced") == too_few(test, two, "paper") == []
+    theory = Test("f.c", "theory", "s", "p", "q", {"reduced": above(0)})
+    assert too_few(theory, two, "reduced") == []
 
 
 def test_an_expected_count_is_worded_in_full():
     assert str(within(86_444_008, 0)) == "86,444,008 within 0"
     assert str(at_most(0.05)) == "at most 0.05"
-
-
-def test_data_of_a_user_are_judged():
-    assert verdict(below(0), -1, -1, embedded=False, real=True)[0] == "reproduced"
 
 
 def test_what_was_not_measured_is_no_verdict():
@@ -190,7 +156,6 @@ def test_a_value_that_is_not_finite_is_not_reproduced():
 def test_an_interval_in_words(measured, low, high, words):
     row = {"measured": measured, "low": low, "high": high, "n": 3}
     assert interval(row) == words
-    assert interval(row | {"n": 0}) == ("not run here" if measured is None else words)
 
 
 def test_a_statistic_of_arrays_by_seed_has_the_interval_of_its_mean_over_seeds():
@@ -204,14 +169,14 @@ def test_a_statistic_of_arrays_by_seed_has_the_interval_of_its_mean_over_seeds()
 
 def test_an_unknown_kind_is_named():
     with pytest.raises(UserError, match="unknown kind 'trainning': did you mean 'training'"):
-        Claim("f.c", "trainning", "s", "p", "q", {"reduced": below(0)})
+        Test("f.c", "trainning", "s", "p", "q", {"reduced": below(0)})
     with pytest.raises(UserError, match="expected is empty"):
-        Claim("f.c", "training", "s", "p", "q", {})
+        Test("f.c", "training", "s", "p", "q", {"overnight": None})
 
 
 def test_a_bound_says_where_it_comes_from():
     assert above(0).basis == below(0).basis == STATED  # a sign
-    assert above(1).basis == below(1).basis == within(0, 0.1).basis == reported("none").basis == ""
+    assert above(1).basis == below(1).basis == within(0, 0.1).basis == ""
     assert below(0, OURS, "a control").basis == OURS
     with pytest.raises(UserError, match="bound 'at most 1': unknown basis 'mine'"):
         at_most(1, "mine")
@@ -221,19 +186,29 @@ def test_a_bound_says_where_it_comes_from():
     assert within(0, 0.1, STATED).why == ""
 
 
-def test_on_a_workstation_the_paper_s_bound_binds_but_for_numbers_of_its_own_settings():
-    rest = ("f.c", "training", "s", "p", "q")
-    both = Claim(*rest, {"reduced": below(-0.2), "paper": below(-1)})
-    assert both.binds("workstation", embedded=True) and both.at("workstation").high == -1
-    assert Claim(*rest, {"paper": below(-1)}).binds("workstation", embedded=True)
-    real = Claim(*rest, {"paper": below(-1)}, real_data=True)
-    assert [real.binds("workstation", embedded) for embedded in (True, False)] == [False, True]
-    printed = Claim(*rest, {"paper": below(-1)}, published=True)
-    assert printed.elsewhere("workstation", embedded=False) == "scale: meant for paper"
-    assert printed.binds("paper", embedded=False)
-    assert not Claim(*rest, {"reduced": below(-1)}).binds("workstation", embedded=False)
-    own = Claim(*rest, {"workstation": below(-0.5), "paper": below(-1)})
-    assert own.at("workstation").high == -0.5
+WIDE, NARROW = below(-0.2), below(-1)
+
+
+@pytest.mark.parametrize(
+    ("expected", "marks", "at"),
+    [
+        ({"reduced": WIDE, "paper": NARROW}, {}, {"overnight": WIDE, "workstation": NARROW}),
+        ({"reduced": WIDE, "paper": NARROW}, {}, {"smoke": None, "reduced": WIDE}),
+        ({"reduced": WIDE, "overnight": None}, {}, {"overnight": None, "workstation": None}),
+        ({"workstation": WIDE, "paper": NARROW}, {}, {"workstation": WIDE, "reduced": None}),
+        ({"paper": NARROW}, {"published": True}, {"workstation": None, "paper": NARROW}),
+    ],
+)
+def test_a_bound_binds_at_its_scale_and_at_the_longer_form_of_it(expected, marks, at):
+    test = Test("f.c", "training", "s", "p", "q", expected, **marks)
+    assert {scale: test.at(scale) for scale in at} == at
+    assert all(test.binds(scale, True) == (bound is not None) for scale, bound in at.items())
+
+
+def test_a_bound_of_real_data_does_not_bind_on_generated_ones():
+    test = Test("f.c", "theory", "s", "p", "q", {"paper": NARROW}, real_data=True)
+    assert [test.binds("paper", embedded) for embedded in (True, False)] == [False, True]
+    assert test.place == "scale paper, real data"
 
 
 def test_what_other_seeds_chose_has_their_scatter_in_its_interval():

@@ -1,0 +1,114 @@
+"""What papers state, and how that fared in its tests."""
+
+import pytest
+
+from repro.core import catalog, discovery
+from repro.errors import UserError
+from repro.verdicts import statements
+from repro.verdicts.answers import OF_A_PAPER
+from repro.verdicts.figure import figure_named
+from repro.verdicts.results import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
+from repro.verdicts.statements import Statement
+
+HEAD = "statement,text,source\n"
+
+
+@pytest.fixture
+def table(monkeypatch, tmp_path):
+    """A function: the rows of a paper's statements -> what `of_paper` reads of them."""
+
+    def table(text):
+        (tmp_path / "studies/p").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "studies/p/statements.csv").write_text(HEAD + text)
+        monkeypatch.setattr("repro.core.rows.ROOT", tmp_path)
+        return statements.of_paper("p")
+
+    return table
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,It falls,Figure 1\na,It rises,Figure 2\n", "line 3: statement 'a' is there twice"),
+        ("a,,Figure 1\n", "line 2: text is empty"),
+        ("a,It falls\n", "line 2: has 2 cells where 3 belong"),
+    ],
+)
+def test_a_table_that_is_none_is_one_line(table, text, words):
+    with pytest.raises(UserError, match=f"statements.csv, {words}"):
+        table(text)
+
+
+def row(column, status, kind="training", statement="falls"):
+    return {
+        "figure": "p/fig1",
+        "statement": statement,
+        "column": column,
+        "status": status,
+        "kind": kind,
+    }
+
+
+GOOD, BAD, OPEN = REPRODUCED, NOT_REPRODUCED, INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "no test of it binds here"),
+        ([("MLP", GOOD)], "reproduced"),
+        ([("MLP", GOOD), ("ViT", GOOD)], "reproduced in all 2"),
+        ([("MLP", GOOD), ("ViT", GOOD), ("ResNet", BAD)], "reproduced in 2 of 3; not in ResNet"),
+        ([("MLP", GOOD), ("MLP", BAD)], "not reproduced"),
+        (
+            [("MLP", GOOD), ("ViT", OPEN), ("GRU", BAD), ("BART", OPEN)],
+            "reproduced in 1 of 4; not in GRU; inconclusive in ViT and in BART",
+        ),
+        ([("MLP", OPEN), ("ViT", BAD)], "not reproduced in ViT; inconclusive in MLP"),
+    ],
+)
+def test_a_statement_s_status_is_that_of_its_tests_side_by_side(table, rows, words):
+    table("falls,It falls,Figure 1\n")
+    [found] = statements.fared("p", [row(*each) for each in rows])
+    assert found.words == words
+    assert [cell.status for cell in found.cells] == sorted(
+        [cell.status for cell in found.cells], key=[BAD, OPEN, GOOD].index
+    ), "the worst first"
+
+
+def test_a_control_counts_for_a_statement_of_ours_alone(table):
+    table('falls,It falls,Figure 1\nbeside,It falls too,"ours, on Figure 1"\n')
+    tests = [row("mine", BAD, "control"), row("mine", BAD, "control", "beside"), row("MLP", GOOD)]
+    assert [each.words for each in statements.fared("p", tests)] == [GOOD, BAD], "ours are last"
+
+
+@pytest.mark.parametrize("slug", discovery.papers())
+def test_every_statement_has_a_test_and_is_the_paper_s_or_ours_as_they_are(slug):
+    known = statements.of_paper(slug)
+    tests = [
+        (name, test)
+        for name in catalog.figure_names()
+        if name.startswith(f"{slug}/")
+        for test in figure_named(name).tests
+    ]
+    assert {test.statement for _, test in tests} == {*known}
+    assert len({each.text for each in known.values()}) == len(known) <= 22
+    if not discovery.papers()[slug].ours:
+        for name, test in tests:
+            assert (test.kind in OF_A_PAPER) != known[test.statement].ours, (name, test.id)
+    for each in known.values():
+        assert each.text[0].isupper() and not each.text.endswith("."), each
+
+
+def test_a_test_of_no_statement_is_refused_with_the_nearest(table, monkeypatch):
+    table("falls,It falls,Figure 1\n")
+    figure = figure_named("embedding_lr/fig1")
+    with pytest.raises(UserError, match=r"figures/p/fig1.py: test 'fig1.hidden-as-output': .* is"):
+        statements.check("p/fig1", figure)
+
+
+def test_there_are_as_many_statements_as_a_reader_can_hold():
+    papers = [paper.slug for paper in discovery.papers().values() if not paper.ours]
+    assert sum(len(statements.of_paper(slug)) for slug in papers) <= 70
+    assert Statement("a", "It falls", "ours: the paper says nothing").ours
+    assert not Statement("a", "It falls", "Figure 1, ours").ours
