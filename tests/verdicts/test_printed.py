@@ -16,7 +16,7 @@ from repro.errors import UserError
 from repro.lineage import checkout
 from repro.products.picture import folder_of
 from repro.verdicts import printed as of_papers
-from repro.verdicts import words
+from repro.verdicts import words as worded
 from repro.verdicts.optimum import PAPER_WINDOW
 from repro.verdicts.printed import Printed, printed
 from studies.effective_theory import _bart, r2c2
@@ -271,7 +271,7 @@ def test_a_paper_without_the_file_and_a_broken_figure_are_in_nobodys_way(tmp_pat
         raise UserError(f"figures/{name}.py, line 1: SyntaxError")
 
     monkeypatch.setattr(catalog, "figure", broken)
-    said = [words.printed(of_papers.as_json(row)) for row in printed("upscaling")]
+    said = [worded.printed(of_papers.as_json(row)) for row in printed("upscaling")]
     assert said == ["0.4 (Appendix F.1): Sweep 1 selects"]
 
 
