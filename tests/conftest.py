@@ -59,10 +59,9 @@ def suite(tmp_path, text_folder, monkeypatch):
 def measured_alone(monkeypatch):
     """Claims are judged by what is measured: of made-up tables the power is another, and there is
     no second arithmetic."""
-    from repro.verdicts import evidence, power  # import numpy, which takes the arithmetic set above
+    from repro.verdicts import power  # import numpy, which takes the arithmetic set above
 
     monkeypatch.setattr(power, "trials", lambda paper: [])
-    monkeypatch.setattr(evidence, "seconds", lambda paper: [])
 
 
 @pytest.fixture(scope="session")

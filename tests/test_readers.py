@@ -26,11 +26,11 @@ from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import code_versions, doubts, listed, mixture
 from repro.products import claims_json, records
 from repro.products.picture import unclean
-from repro.verdicts import judged_claims, tabulate
-from repro.verdicts.evidence import Second, turned
+from repro.verdicts import tabulate, words
 from repro.verdicts.power import Trial
 from repro.verdicts.preregistration import Registered
 from repro.verdicts.printed import Printed
+from repro.verdicts.statements import Statement
 from repro.workflow import calls
 from widthwise.tracing.roles import Roles, roles
 
@@ -81,16 +81,14 @@ def read_record(path: Path) -> None:
     saved = records._checked(parse_json(path.read_bytes(), path, "restore it"), path)
     made = saved["provenance"]["made"]
     str([listed(code_versions(made)), mixture(made), doubts(made), unclean(saved["provenance"])])
-    pages = {row["figure"]: path for row in saved["claims"]}
-    judged_claims.scoreboard_page(path.parent, "title", saved["claims"], pages)
-    for row in saved["claims"]:
-        str(
-            [
-                judged_claims.interval(row),
-                judged_claims.in_words(row),
-                judged_claims.paper_scale(row),
-            ]
-        )
+    worded(saved)
+
+
+def worded(results: dict) -> None:
+    for row in results["tests"]:
+        str([words.row(row, "It falls", row["test"]), words.line(row), words.sentence(row)])
+        str([words.laws(row["laws"]), words.worst(row), *map(words.printed, row["printed"])])
+    str([words.reading(row) for row in results["readings"]])
 
 
 def make(width: int) -> nn.Module:
@@ -142,15 +140,8 @@ def read_paper(path: Path) -> None:
     str([found.heading, found.url, found.cited, found.ours])
 
 
-def read_claims(path: Path) -> None:
-    for row in claims_json.read_rows(path):
-        str(
-            [
-                judged_claims.interval(row),
-                judged_claims.in_words(row),
-                judged_claims.paper_scale(row),
-            ]
-        )
+def read_results(path: Path) -> None:
+    worded(claims_json.read_results(path))
 
 
 @dataclass(frozen=True)
@@ -169,7 +160,9 @@ LOCK = {"revision": "a", "splits": {"train": {"text_sha256": "0"}}, "first_downl
 CALL = {"process": 1, "machine": "a", "executor": "local"}
 PAPER = ROOT / "studies" / "embedding_lr" / papers.FILE
 READERS = {
-    "claims": Reader(lambda: json.loads(RECORD.read_text())["claims"], read_claims),
+    "results": Reader(
+        lambda: {k: json.loads(RECORD.read_text())[k] for k in ("tests", "readings")}, read_results
+    ),
     "a paper": Reader(lambda: tomllib.loads(PAPER.read_text()), read_paper, write=toml),
     "a cell": Reader(cell, read_cell, True),
     "a record": Reader(lambda: json.loads(RECORD.read_text()), read_record),
@@ -239,7 +232,7 @@ STUDIES = ROOT / "studies"
 TABLES = {
     "printed.csv": (Printed, lambda row: str([row, row.number, row.relation])),
     "registered.csv": (Registered, lambda row: str([row.lines, row.asked, row.key])),
-    "second.csv": (Second, lambda row: turned("reproduced", [row]) + str(row)),
+    "statements.csv": (Statement, lambda row: str([row, row.ours])),
     "power.csv": (Trial, str),
 }
 CELLS = (

@@ -582,13 +582,13 @@ SITUATIONS = [
     Situation(
         "a provenance.json that is cut",
         lambda place: (drawn(place), (made(place) / "provenance.json").write_text("{")),
-        ["scoreboard"],
+        ["explain", "table3.parameters"],
         "delete it and run the same command again with snakemake",
     ),
     Situation(
         "a provenance.json of other cells",
         lambda place: (drawn(place), (made(place) / "provenance.json").write_text('{"cells": 5}')),
-        ["scoreboard"],
+        ["explain", "table3.parameters"],
         "provenance.json: is not what manifest.json says",
     ),
     Situation(

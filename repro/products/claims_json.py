@@ -54,9 +54,9 @@ class FiledFigure(TypedDict):
 class FiledStatement(TypedDict):
     """What a paper states."""
 
-    paper: str  # its slug
+    paper: str  # its slug, its folder
     statement: str  # its id, unique within the paper
-    text: str  # in our words
+    text: str  # what is said, in our words
     source: str  # where the paper says it; `ours` where it is the suite's
 
 

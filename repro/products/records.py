@@ -41,11 +41,16 @@ OF_SOME = (TEXT, SMALL)  # a record of before there were texts has none until it
 NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
 
 
-class Record(TypedDict):
-    """The JSON of a record."""
+class Kept(TypedDict):
+    """Of the JSON of a record, what no change of a test or of its form makes another."""
 
     provenance: "MadeOf"
     data_sha256: str
+
+
+class Record(Kept):
+    """The JSON of a record."""
+
     tests: list[dict]
     readings: list[dict]
 
@@ -181,7 +186,7 @@ def rejudge(suite: Suite) -> list[Path]:
 
 def _rejudge(figure_name: str, base: Path) -> None:
     """Judge and draw a record again. base: its path without suffix."""
-    saved, data = read_record(base), base.with_suffix(".csv")
+    saved, data = read_record(base, judged=False), base.with_suffix(".csv")
     with tempfile.TemporaryDirectory() as folder:
         results = write_figure(Path(folder), figure_name, data, as_built(figure_name, saved))
         for suffix in (".png", TEXT):
@@ -196,10 +201,11 @@ def as_built(figure_name: str, saved: dict) -> dict:
     return made | {"chosen_after_seeing": chosen_after_seeing(figure_name, made["scale"])}
 
 
-def read_record(base: Path) -> dict:
+def read_record(base: Path, judged: bool = True) -> dict:
     """A record's JSON: "tests", "readings", "provenance", "data_sha256".
 
-    base: the record's path without suffix.
+    base: the record's path without suffix. judged: whether it must hold tests and readings in the
+    form of today.
     Raises UserError if one of its files is missing or differs from SHA256SUMS, and if it holds what
     this suite would not have written.
     """
@@ -211,7 +217,7 @@ def read_record(base: Path) -> dict:
         missing = found is None and suffix not in OF_SOME
         if missing or found != expected.get(path.relative_to(folder).as_posix()):
             raise UserError(f"{path}: is not what {SUMS} says; {_way_out()}")
-    return _checked(read_json(base.with_suffix(".json")), base.with_suffix(".json"))
+    return _checked(read_json(base.with_suffix(".json")), base.with_suffix(".json"), judged)
 
 
 def _way_out() -> str:
@@ -221,17 +227,20 @@ def _way_out() -> str:
     return (wait if other else "") + "restore records/ with git"
 
 
-def _checked(saved: object, path: Path) -> dict:
+def _checked(saved: object, path: Path, judged: bool = True) -> dict:
     """A record's JSON. Raises UserError, naming the file, where its entries are not those that
     `record` writes, or its texts are none that a page or a terminal may show."""
     remedy = "restore records/ with git"
-    check_keys(saved, Record, path, remedy)
+    if not judged and isinstance(saved, dict):
+        saved = {key: saved[key] for key in Kept.__annotations__ if key in saved}
+    check_keys(saved, Record if judged else Kept, path, remedy)
     assert isinstance(saved, dict)
     made_of = saved["provenance"]
     for entry in made_of["made"]:
         check_keys(entry, {"device": str, "runs": int}, path, remedy)
         foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
-    check_results(saved, path, remedy)
+    if judged:
+        check_results(saved, path, remedy)
     if not foreign.is_shown_as_it_is(saved):
         raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
     return saved

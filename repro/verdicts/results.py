@@ -34,7 +34,7 @@ OWN_TOO = "own law"
 class Bound(TypedDict):
     """What a quantity was held against."""
 
-    text: str  # in words
+    text: str  # the bound in words
     low: float | None  # its lower end; null where there is none
     high: float | None  # its upper end; null where there is none
     strict: bool  # whether its ends do not count as inside
@@ -55,7 +55,7 @@ class Printed(TypedDict):
 class Law(TypedDict):
     """How a test fared on tables drawn from a law."""
 
-    law: str  # its name
+    law: str  # the name of the law
     role: str  # the paper's, a rival's, or the truth at the edge of the bound
     agrees: float  # in which share of the tables the whole interval met the bound
     differs: float  # in which share it lay beside it

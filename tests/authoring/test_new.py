@@ -50,25 +50,24 @@ def test_an_axis_that_cannot_be_replaced_is_named(name, axes, said):
 
 
 def test_a_figure_again_shows_other_runs_by_the_same_claims():
-    original = figure_named("transfer/muon")
+    original = figure_named("transfer/muon_rules")
     seen = []
     bare = replace(
         original,
         reduce=lambda runs: seen.extend(runs),
-        measure=lambda data, scale: {claim.id: of_one_run(1.0) for claim in original.claims},
+        measure=lambda data, scale: {each.id: of_one_run(1.0) for each in original.answers},
     )
-    found = again(bare, "mine", {"transfer/decoder_muon": "transfer/mine_runs"})
+    found = again(bare, "mine", {"transfer/decoder_muon_rules": "transfer/mine_runs"})
     found.check("figures/transfer/mine.py")
     assert {s.rsplit("/", 1)[0] for s in found.studies} == {
         "transfer/mine_runs"
     } and "{mine." in found.outcome
-    for mine, its in zip(found.claims, original.claims, strict=True):
-        assert mine.kind == CONTROL and [*map(str, mine.expected.values())] == [
-            *map(str, its.expected.values())
-        ]
-    assert {*found.measure(pd.DataFrame(), "reduced")} == {claim.id for claim in found.claims}
+    for mine, its in zip(found.tests, original.tests, strict=True):
+        assert mine.kind == CONTROL and mine.statement == its.statement
+        assert [*map(str, mine.expected.values())] == [*map(str, its.expected.values())]
+    assert {*found.measure(pd.DataFrame(), "reduced")} == {each.id for each in found.answers}
     found.reduce({"transfer/mine_runs/muP": 0, "transfer/mine_runs/muP+2": 0})
-    assert seen == ["transfer/decoder_muon/muP", "transfer/decoder_muon/muP+2"]
+    assert seen == ["transfer/decoder_muon_rules/muP", "transfer/decoder_muon_rules/muP+2"]
 
 
 def test_what_is_written_is_python_and_names_what_was_asked(written):

@@ -72,7 +72,11 @@ def test_what_a_search_will_add_to_a_grid_is_said_in_words():
     ("claim", "scale", "said"),
     [
         ("rate_transfer/distance.mean", "reduced", "its figure has no laws of it"),
-        ("rate_transfer/distance.beyond", "reduced", "scale: meant for overnight"),
+        (
+            "rate_transfer/distance.beyond",
+            "reduced",
+            "binds at scale overnight, not at reduced on embedded data",
+        ),
     ],
 )
 def test_what_cannot_be_planned_is_said(claim, scale, said, pilot):

@@ -27,7 +27,7 @@ from repro.lineage.checkout import ROOT, misplaced
 from repro.products import forecast, run_table
 from repro.tasks import TASKS, Task
 from repro.verdicts import drawing, judging
-from repro.verdicts.answers import OURS, Claim, all_scales, at_most, exact
+from repro.verdicts.answers import OURS, Test, all_scales, at_most, exact
 from repro.verdicts.figure import Figure
 from repro.verdicts.power import Laws
 from widthwise.parametrization import named
@@ -42,7 +42,7 @@ BOUND = at_most(1.0, OURS, "a round figure")
 
 def claim(name="mine.one", bound=BOUND, **changes):
     bounds = all_scales(bound)
-    return Claim(name, "theory", "It holds", "Figure 9", "its size", bounds, **changes)
+    return Test(name, "theory", "holds", "MLP", "its size", bounds, **changes)
 
 
 def a_figure(**changes):
@@ -51,7 +51,7 @@ def a_figure(**changes):
         "title": "Figure 9. Mine",
         "caption": "A line.",
         "studies": ("embedding_lr/parametrizations",),
-        "claims": (claim(),),
+        "answers": (claim(),),
         "reduce": lambda runs: runs["embedding_lr/parametrizations"],
         "measure": lambda data, scale: {"mine.one": exact(0.5)},
         "draw": lambda data, scale: drawing.panels(1)[0],
@@ -79,13 +79,13 @@ TESTED = {"laws": LAWS, "simulate": draw_tables}
         ({"caption": None}, "caption is a NoneType, not a text"),
         ({"studies": "embedding_lr/width"}, "studies is 'embedding_lr/width'; give names: "),
         ({"studies": ()}, "studies is empty; give names"),
-        ({"claims": claim()}, "claims is a Claim; give a tuple of Claim"),
-        ({"claims": ("mine.one",)}, "claims holds a str, not a Claim"),
-        ({"claims": (claim("fig9.one"),)}, "claim 'fig9.one' must be named 'mine.<name>'"),
-        ({"claims": (claim(), claim())}, "claim 'mine.one' is there twice"),
+        ({"answers": claim()}, "answers is a Test; give a tuple of Test and Reading"),
+        ({"answers": ("mine.one",)}, "answers holds a str, not a Test or a Reading"),
+        ({"answers": (claim("fig9.one"),)}, "'fig9.one' must be named 'mine.<name>'"),
+        ({"answers": (claim(), claim())}, "'mine.one' is there twice"),
         (
-            {"claims": (claim(bound=at_most(1.0)),)},
-            "claim 'mine.one': at most 1: says not where the bound comes from; give it a basis",
+            {"answers": (claim(bound=at_most(1.0)),)},
+            "test 'mine.one': at most 1: says not where the bound comes from; give it a basis",
         ),
         ({"measure": 1}, r"measure is an int, not a function measure\(data, scale\)"),
         ({"measure": lambda data: {}}, r"is called as measure\(data, scale\): too many"),
@@ -94,7 +94,7 @@ TESTED = {"laws": LAWS, "simulate": draw_tables}
         ({"laws": LAWS}, "laws and simulate go together; give both or neither"),
         ({"view": ("lr", "loss")}, "view is a tuple; give a View of repro/verdicts/figure.py"),
         ({"outcome": ("a", "b")}, r"outcome is a tuple; give one line of text"),
-        ({"outcome": "it is {f.slop}"}, r"outcome names 'f.slop', no claim of it"),
+        ({"outcome": "it is {f.slop}"}, r"outcome names 'f.slop', which is none of its"),
         ({"asides": lambda data, scale: 0}, "has asides but no table, beside whose rows"),
         ({"small": lambda data: 0}, r"small\(data\) is called as small\(data, scale"),
         (
@@ -106,8 +106,11 @@ TESTED = {"laws": LAWS, "simulate": draw_tables}
             r"asides\(data\) is called as asides\(data, scale",
         ),
         ({"simulate": draw_tables}, "laws and simulate go together; give both or neither"),
-        ({"laws": ("mine.one",)}, "laws is a tuple; give a mapping, claim id to Laws"),
-        (TESTED | {"laws": {"mine.on": 1}}, "laws names 'mine.on', no claim of it: did you mean"),
+        ({"laws": ("mine.one",)}, "laws is a tuple; give a mapping, test id to Laws"),
+        (
+            TESTED | {"laws": {"mine.on": 1}},
+            "laws names 'mine.on', which is none of its: did you mean",
+        ),
         (TESTED | {"laws": {"mine.one": "null"}}, "laws of 'mine.one' is a str, not a Laws"),
         ({"laws": LAWS, "simulate": lambda law: 0}, r"as simulate\(law, recorded, scale, rng\)"),
     ],
@@ -121,9 +124,9 @@ def test_a_figure_that_is_none_is_one_line(changes, message):
 
 
 def test_a_claim_for_a_scale_there_is_not():
-    wrong = Claim("mine.one", "theory", "It holds", "Figure 9", "its size", {"reducd": BOUND})
+    wrong = Test("mine.one", "theory", "holds", "MLP", "its size", {"reducd": BOUND})
     with pytest.raises(UserError, match="unknown scale 'reducd', did you mean 'reduced'"):
-        a_figure(claims=(wrong,)).check("figures/p/mine.py")
+        a_figure(answers=(wrong,)).check("figures/p/mine.py")
 
 
 SPEC = {"width": 8, "data": {"batch_size": 4}, "lr": 0.1, "seed": 0}
@@ -272,14 +275,14 @@ PROVENANCE = {
     ("changes", "message"),
     [
         ({"measure": lambda data, scale: None}, "measure returned a NoneType, not a mapping"),
-        ({"measure": lambda data, scale: {}}, "measure returned nothing for claim 'mine.one'"),
+        ({"measure": lambda data, scale: {}}, "measure returned nothing for 'mine.one'"),
         (
             {"measure": lambda data, scale: {"mine.one": 0.5}},
-            "measure returned a float, not a Measurement for claim 'mine.one'",
+            "measure returned a float, not a Measurement for 'mine.one'",
         ),
         (
             {"measure": lambda *_: dict.fromkeys(("mine.one", "mine.two"), exact(0))},
-            "measure returned 'mine.two', which is no claim of its",
+            "measure returned 'mine.two', which is no test or reading of its",
         ),
         ({"draw": lambda data, scale: None}, "draw returned a NoneType, no figure; return the"),
         ({"draw": lambda data, scale: drawing.panels(1)}, "draw returned a tuple, no figure"),
@@ -297,6 +300,7 @@ def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
     tmp_path, monkeypatch, changes, message
 ):
     monkeypatch.setattr(catalog, "figure", lambda name: a_figure(**changes))
+    monkeypatch.setattr(judging.statements, "check", lambda *_: None)
     (tmp_path / "data.csv").write_text("step,train_loss\n1,2.0\n")
     with pytest.raises(UserError, match=message) as found:
         judging.render("p/mine", tmp_path / "data.csv", PROVENANCE, tmp_path / "mine")

@@ -12,8 +12,7 @@ from repro.core import rows
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
 from repro.lineage import arithmetic, history
-from repro.products import explain, known, records
-from repro.verdicts import evidence
+from repro.products import explain, records
 
 FIGURES = ("embedding_lr/table1", "embedding_lr/table2", "embedding_lr/table3")
 KEPT_AT = records.RECORDS / "smoke" / "embedded" / "cpu"  # of the checkout
@@ -30,8 +29,8 @@ def finished(tmp_path, monkeypatch):
         png = f"{name.split('/')[1]}.png"
         for source, target in ((".csv", folder / "data.csv"), (".png", folder / png)):
             write_bytes(target, (KEPT_AT / name).with_suffix(source).read_bytes())
-        write_json(folder / "claims.json", saved["claims"])
-        found[name] = [(name, folder, saved["provenance"])]
+        write_json(folder / "results.json", records.results_of(saved))
+        found[name] = [(name, folder, saved["provenance"] | {"chosen_after_seeing": ""})]
     monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(records, "ROOT", tmp_path)
     monkeypatch.setattr(rows, "ROOT", tmp_path)
@@ -80,29 +79,16 @@ def test_three_who_record_at_once_vouch_for_all_three(finished, monkeypatch):
     slowly(monkeypatch, records, "sums")
     assert at_once(map(suite_of, FIGURES)) == []
     folder = records.RECORDS / "smoke" / "embedded" / "cpu"
-    assert [
-        each["claim"] for name in FIGURES for each in records.read_record(folder / name)["claims"]
-    ]
-    assert len(records.every_claim()) == len(
-        read_json(records.RECORDS / records.EVERY_CLAIM)["claims"]
-    )
+    assert [each for name in FIGURES for each in records.read_record(folder / name)["tests"]]
+    every = read_json(records.RECORDS / records.CLAIMS)
+    assert [part.figure for part in records.every()] == every["figures"]
+    assert len(every["figures"]) == len(FIGURES)
     assert not records._lock().exists()
 
 
-def test_second_measurements_of_several_at_once_are_all_kept(finished, monkeypatch):
-    for ((name, folder, made),), of in zip([*finished.values()], "abc", strict=True):
-        claims = read_json(folder / "claims.json")
-        kept = {"kind": "training", "seen": "agrees"}
-        write_json(folder / "claims.json", [claim | kept for claim in claims])
-        run = made["made"][0] | {"arithmetic": f"nudged ({of})"}
-        finished[name] = [(name, folder, made | {"made": [run]})]
-    slowly(monkeypatch, evidence, "seconds")
-    assert at_once(suite_of(name, "nudged") for name in FIGURES) == []
-    assert {row.arithmetic for row in evidence.seconds("embedding_lr")} == {
-        "nudged (a)",
-        "nudged (b)",
-        "nudged (c)",
-    }
+def test_what_is_of_another_arithmetic_is_not_recorded(finished):
+    with pytest.raises(UserError, match="arithmetic=portable: records are of the default one"):
+        records.record(suite_of(FIGURES[0], "portable"))
 
 
 def test_who_reads_a_record_that_is_being_written_is_told_so(finished):
@@ -144,15 +130,9 @@ def test_a_record_that_is_not_as_committed_is_named(tmp_path, monkeypatch):
     assert records.not_committed([]) == []
 
 
-def test_the_scoreboard_and_explain_say_that_a_record_is_not_as_committed(
-    tmp_path, monkeypatch, capsys
-):
+def test_explain_says_that_a_record_is_not_as_committed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(known, "not_committed", list)
     monkeypatch.setattr(explain, "not_committed", list)
-    words = ["--config", "scale=smoke", f"figures={FIGURES[1]}"]
-    assert main(["scoreboard", *words]) == 0
-    assert f"; on record, but not as committed: {FIGURES[1]}" in capsys.readouterr().out
-    row = read_json((KEPT_AT / FIGURES[1]).with_suffix(".json"))["claims"][0]
-    assert main(["explain", f"{row['paper']}/{row['claim']}", *words]) == 0
+    row = read_json((KEPT_AT / FIGURES[1]).with_suffix(".json"))["tests"][0]
+    assert main(["explain", f"embedding_lr/{row['test']}", "--config", "scale=smoke"]) == 0
     assert "; it is not as committed\n" in capsys.readouterr().out

@@ -60,23 +60,25 @@ def test_a_record_is_of_the_runs_its_figure_asks_for(folder, figure, monkeypatch
 def test_what_is_random_and_judged_has_an_interval_of_some_width(folder, figure, monkeypatch):
     _, _, record = saved(folder, figure, monkeypatch)
     exact = [
-        row["claim"]
-        for row in record["claims"]
-        if row["kind"] == TRAINING and row["binds"] and row["n"] > 1 and row["measured"] is not None
+        row["test"]
+        for row in record["tests"]
+        if row["kind"] == TRAINING and row["n"] > 1 and row["measured"] is not None
         if row["low"] == row["high"]
     ]
     assert not exact
 
 
-def test_a_record_s_claims_and_text_are_what_its_data_say(folder, figure, monkeypatch, tmp_path):
+def test_a_record_s_results_and_text_are_what_its_data_say(folder, figure, monkeypatch, tmp_path):
     _, base, record = saved(folder, figure, monkeypatch)
     data, text = base.with_suffix(".csv"), tmp_path / f"{base.name}.md"
-    write_text(tmp_path / base.name, figure, data, record["claims"], record["provenance"])
+    provenance, results = as_built(figure, record), records.results_of(record)
+    write_text(tmp_path / base.name, figure, data, results, provenance)
     assert text.read_bytes() == base.with_suffix(".md").read_bytes(), "python -m repro rejudge"
-    found = judge_all(figure, pd.read_csv(data), as_built(figure, record))
-    numbers = ("measured", "low", "high", "p")
-    for row in record["claims"]:
+    found = judge_all(figure, pd.read_csv(data), provenance)
+    for row in [*results["tests"], *results["readings"]]:
         row |= {
-            k: pytest.approx(row[k], rel=1e-6, abs=1e-12) for k in numbers if row[k] is not None
+            k: pytest.approx(row[k], rel=1e-6, abs=1e-12)
+            for k in ("measured", "low", "high", "p")
+            if row.get(k) is not None
         }
-    assert found == record["claims"], "judge it anew: python -m repro rejudge"
+    assert found == results, "judge it anew: python -m repro rejudge"

@@ -77,7 +77,7 @@ def table(outputs=0.0, hidden=None, uniform=1.0):
 def verdicts(**changes):
     scale = {"scale": "reduced", "embedded": True, "label": "embedded", "chosen_after_seeing": ""}
     judged = judging.judge_all("effective_theory/updates", table(**changes), scale)
-    return {row["claim"].removeprefix("updates."): row["verdict"] for row in judged}
+    return {row["test"].removeprefix("updates."): row["status"] for row in judged["tests"]}
 
 
 def test_the_verdicts_follow_the_exponents():

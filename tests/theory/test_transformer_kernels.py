@@ -447,7 +447,10 @@ def verdicts(name, data):
         "chosen_after_seeing": "",
     }
     judged = judging.judge_all(name, data, provenance)
-    return {row["claim"].split(".")[1]: (row["verdict"], row["reason"]) for row in judged}
+    return {
+        row["test"].split(".")[1]: (row["status"], "".join(d["of"] for d in row["doubts"]))
+        for row in judged["tests"]
+    }
 
 
 def test_the_kernels_verdicts_follow_the_data():

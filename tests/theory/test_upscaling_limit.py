@@ -253,7 +253,7 @@ def measured(rms=-0.5, gap=-0.5, shift=1.0, altered=1.0, zero=1e-15):
         "chosen_after_seeing": "",
     }
     judged = judging.judge_all("upscaling/infinite_width", pd.DataFrame(rows), provenance)
-    return {row["claim"].split(".")[1]: row["verdict"] for row in judged}
+    return {row["test"].split(".")[1]: row["status"] for row in judged["tests"]}
 
 
 def test_the_figure_s_verdicts_follow_the_data():
