@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from repro.__main__ import main
-from repro.core import rows
 from repro.errors import UserError
 from repro.files import read_json, write_bytes, write_json
 from repro.lineage import arithmetic, history
@@ -33,7 +32,6 @@ def finished(tmp_path, monkeypatch):
         found[name] = [(name, folder, saved["provenance"] | {"chosen_after_seeing": ""})]
     monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(records, "ROOT", tmp_path)
-    monkeypatch.setattr(rows, "ROOT", tmp_path)
     monkeypatch.setattr(records, "_to_record", lambda suite, unclean: found[suite.figure])
     return found
 
