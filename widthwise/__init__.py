@@ -7,6 +7,7 @@ upscaling/        widening of trained models with their optimizers, noise
 checks/           coordinate check; tuned narrow, trained wide
 clipping.py       a norm of gradients that does not depend on the width
 hugging_face.py   a callback of Trainer that clips so, and checks the plan
+identity.py       what a parameter is called, whatever was wrapped around
 errors.py         mistakes that a user can mend
 printed.py        tables of text, and lines on what takes long
 files.py          a user's own Python files; writes of a whole file or nothing

@@ -91,7 +91,7 @@ def main(words: list[str] | None = None) -> int:
     except UserError as error:
         print(error_line(error), file=sys.stderr)
         return error.status
-    except (Exception, SystemExit, GeneratorExit) as error:  # of what a file of a user's defines
+    except BaseException as error:  # of what a file of a user's defines
         print(error_line(f"{arguments.what}: {said(error)}"), file=sys.stderr)
         return 1
     return 0

@@ -29,9 +29,9 @@ def calling(what: str, function: Callable, *arguments: Any) -> Any:
     """What a function of a user's returns; UserError, which says what it is and where it failed."""
     try:
         return function(*arguments)
-    except UserError:
+    except (UserError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except BaseException as error:  # a user's own class of them, too
         raise UserError(f"{what}: {said(error)}") from error
 
 

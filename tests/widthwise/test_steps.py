@@ -8,6 +8,7 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 import widthwise as ww
 from benchmarks.zoo.small import mlp
@@ -36,10 +37,15 @@ def one_line(plan, optimizer):
 @pytest.mark.parametrize("kind", [optim.SGD, optim.RMSprop, optim.Adagrad, optim.NAdam])
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_another_optimizer_than_the_plan_s_is_told(kind, decay):
+    """By its degree; of the same degree, by where its decay acts."""
     plan, groups = planned(decay=decay)
-    said = one_line(plan, kind(groups))
-    assert "the plan's rates are for adamw" in said
-    assert f"ww.recipe('muP', {kind.__name__})" in said
+    if kind is optim.SGD or decay:
+        said = one_line(plan, kind(groups))
+        assert "the plan's rates are for adamw" in said or "weight decay is apart" in said
+        mend = "decay='coupled'" if kind is optim.NAdam else f"ww.recipe('muP', {kind.__name__})"
+        assert mend in said
+    else:
+        plan.check(kind(groups))
     mended, groups = planned(kind, "coupled" if kind is optim.NAdam else None, decay=decay)
     assert mended.check(kind(groups)) is None  # what it says to do is right
 
@@ -49,15 +55,142 @@ def test_sgd_s_plan_is_none_for_adamw():
     assert "are for sgd, and AdamW makes other steps" in one_line(plan, optim.AdamW(groups))
 
 
-@pytest.mark.parametrize("kind", ["Adafactor", "RAdam", "Adadelta"])
+FOLLOW = {
+    "Adafactor": "the size of each weight",
+    "RAdam": "the gradient's size at some steps, and not at others",
+    "Adadelta": "its eps",
+    "Rprop": "no rate that is set after the first",
+}
+
+
+@pytest.mark.parametrize("kind", FOLLOW)
 def test_steps_that_no_table_has_rates_for_are_told(kind):
+    """Also of Adafactor, whose eps is a pair: the plan's, a number, would end its first step."""
     plan, groups = planned()
     said = one_line(plan, getattr(optim, kind)(groups))
-    assert f"{kind}'s steps follow" in said and "choose from" in said
-    theirs = type(kind, (optim.Optimizer,), {"__init__": optim.Optimizer.__init__})
-    assert f"{kind}'s steps follow" in one_line(plan, theirs(groups, {}))
+    assert f"{kind}'s steps follow {FOLLOW[kind]}" in said and "choose from" in said
     with pytest.raises(UserError, match="its steps follow .* no table has rates: choose from"):
-        ww.recipe("muP", theirs)
+        ww.recipe("muP", getattr(optim, kind))
+
+
+class InEightBits(optim.Optimizer):
+    """As bitsandbytes' AdamW8bit: moments in 256 levels, and no float64."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.99), eps=1e-8, weight_decay=0.0):
+        super().__init__(
+            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        )
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                assert p.dtype == torch.float32
+                state = self.state[p] or {"m": p * 0, "v": p * 0, "step": 0}
+                self.state[p], state["step"] = state, state["step"] + 1
+                for key, beta, new in zip("mv", group["betas"], (p.grad, p.grad**2), strict=True):
+                    moment = state[key].lerp(new, 1 - beta)
+                    unit = moment.abs().max() / 255
+                    state[key] = (moment / unit).round() * unit if unit else moment
+                m, v = (
+                    state[key] / (1 - beta ** state["step"])
+                    for key, beta in zip("mv", group["betas"], strict=True)
+                )
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+
+
+class ScheduleFree(InEightBits):
+    """Asks for a mode, as ScheduleFree's do, and goes to the mean of its steps."""
+
+    def __init__(self, params, **settings):
+        super().__init__(params, **settings)
+        self.trains = False
+
+    def train(self):
+        self.trains = True
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        assert self.trains, "optimizer.train() was not called"
+        held = [p.clone() for group in self.param_groups for p in group["params"]]
+        super().step()
+        for p, old in zip((p for g in self.param_groups for p in g["params"]), held, strict=True):
+            p.lerp_(old, 0.5)
+
+
+class Sgd(optim.Optimizer):
+    """Steps of signs: no moments, no eps, no decay."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(group["lr"] * p.grad.sign())
+
+
+@pytest.mark.parametrize("kind", [InEightBits, ScheduleFree])
+def test_what_makes_adamw_s_steps_is_it_by_any_name(kind):
+    plan, groups = planned()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan.check(kind(groups))
+        found = ww.recipe("muP", kind)
+    assert (found.optimizer.degree, found.optimizer.decoupled, found.decay) == (
+        0,
+        True,
+        "independent",
+    )
+    plan, groups = planned(optim.SGD)
+    assert "are for sgd, and" in one_line(plan, kind(groups))
+
+
+def test_a_name_says_nothing():
+    sgd = type("AdamW", (optim.SGD,), {})
+    plan, groups = planned(decay=0.0)
+    assert "AdamW makes other steps (as large as the gradient)" in one_line(plan, sgd(groups))
+    plan.check(Sgd(groups, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Adopt", "is added to the gradient"),
+        ("AdamWLegacy", ""),
+        ("Adan", ""),
+        ("LaProp", ""),
+        ("Lion", ""),
+        ("Mars", ""),
+        ("NAdamW", ""),
+        ("Lamb", "follow with a weight decay, the size of each weight"),
+        ("Lars", "follow with a weight decay, the size of each weight"),
+        ("MADGRAD", "follow the gradient's size to the power 0.33"),
+        ("Muon", "makes other steps (those of matrices orthogonal, as large as the width^0.5)"),
+        ("SGDW", "makes other steps (as large as the gradient)"),
+    ],
+)
+def test_timm_s_are_told(name, said):
+    kind = getattr(pytest.importorskip("timm.optim"), name)
+    plan, groups = planned()
+    if said:
+        assert said in one_line(plan, kind(groups, lr=0.01))
+    else:
+        plan.check(kind(groups))
+
+
+def test_looking_at_an_optimizer_changes_nothing():
+    plan, groups = planned()
+    optimizer = optim.AdamW(groups)
+    before, state = copy.deepcopy(optimizer.state_dict()), torch.random.get_rng_state()
+    steps = []
+    handle = register_optimizer_step_post_hook(lambda *_: steps.append(1))
+    plan.check(optimizer)
+    handle.remove()
+    assert not steps and optimizer.state_dict() == before
+    assert torch.equal(torch.random.get_rng_state(), state)
 
 
 def test_decay_that_acts_elsewhere_than_the_plan_s_is_told():
@@ -77,9 +210,6 @@ def test_kin_of_the_plan_s_optimizer_pass():
     class Mine(optim.AdamW):
         """Made before any AdamW was, torch gives it a step that wraps AdamW's."""
 
-    class AdamW(optim.Optimizer):
-        """Another package's."""
-
     class Wrapped:
         """As accelerate and Lightning have it."""
 
@@ -89,7 +219,7 @@ def test_kin_of_the_plan_s_optimizer_pass():
     plan, groups = planned()
     mine = Mine(groups)
     Mine.step = optim.Optimizer.profile_hook_step(optim.AdamW.step)
-    for optimizer in (mine, AdamW(groups, {}), Wrapped(optim.AdamW(groups)), [mine]):
+    for optimizer in (mine, Wrapped(optim.AdamW(groups)), [mine]):
         assert plan.check(optimizer) is None
     assert ww.recipe("muP", Mine).optimizer.kind is Mine
     assert "SGD makes other steps" in one_line(plan, Wrapped(optim.SGD(groups)))
@@ -105,7 +235,7 @@ def test_an_optimizer_that_is_not_known_is_not_judged_and_that_is_said():
 
     plan, groups = planned()
     for optimizer in (Mine(groups), Other(groups, {})):
-        with pytest.warns(UserWarning, match=f"{type(optimizer).__name__} makes such steps is not"):
+        with pytest.warns(UserWarning, match=f"{type(optimizer).__name__} makes such steps cannot"):
             plan.check(optimizer)
     update = ww.Update(0, decoupled=True, path=Other)
     plan, groups = planned(update)

@@ -7,6 +7,7 @@ shows in nothing else. `widthwise.checks.slopes` has the law of each.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -27,7 +28,8 @@ from widthwise.checks.slopes import (
     table,
 )
 from widthwise.errors import UserError
-from widthwise.parametrization.plans import plan
+from widthwise.files import calling
+from widthwise.parametrization.plans import PLAN, plan
 from widthwise.parametrization.recipes import Recipe
 from widthwise.printed import told
 from widthwise.tracing.making import made
@@ -42,7 +44,8 @@ class CoordinateCheck:
 
     slopes: of all that was judged. widths: or depths, as `axis` says. measured: (width, seed) ->
     what they are of. deep: the same over depths, where these were asked for. unseen: what `roles`
-    warns of and no slope shows, attention without a softmax.
+    warns of and no slope shows, attention without a softmax. other: where the optimizer is not the
+    recipe's, what `Plan.check` says of it.
     """
 
     slopes: tuple[LayerSlope, ...]
@@ -51,6 +54,7 @@ class CoordinateCheck:
     axis: str = "width"
     deep: "CoordinateCheck | None" = None
     unseen: tuple[str, ...] = ()
+    other: str = ""
 
     @property
     def verdict(self) -> str:
@@ -86,10 +90,10 @@ class CoordinateCheck:
         law = " to ".join(f"{each:g}" for each in dict.fromkeys(worst.law))
         slope = f"{worst.slope:.2f} [{worst.low:.2f}, {worst.high:.2f}]"
         what = f"{worst.verdict} with the {part.axis}"
-        more = ""
+        more = f"; the optimizer is not the recipe's: {self.other}" if self.other else ""
         if worst.verdict == "unclear":
             slope += f", {worst.wider:.2f} over the wider half,"
-            what, more = "cannot be told", "; give more seeds, wider models or a lower lr"
+            what, more = "cannot be told", f"; give more seeds, wider models or a lower lr{more}"
         count = sum(s.verdict in wanted for s in part.slopes)
         return (
             f"{self.verdict}: {worst.layer or 'the model'} ({worst.quantity}) {what}, slope {slope}"
@@ -190,12 +194,17 @@ def coordinate_check(
         found = roles(make, size(widths[0]), inputs, other=size(widths[-1]), given=given)
     unseen = tuple(line for line in found.warnings if UNSEEN in line) if found else ()
 
+    others: list[str] = []  # of what `build` made first
+
     def build(of_size: Any) -> tuple[nn.Module, torch.optim.Optimizer]:
         model = made(make, of_size)
         if recipe is None or found is None:
             assert optimizer is not None
             return model, optimizer(model)
-        return model, planned(model, found, recipe, lr, weight_decay, optimizer, readout)
+        its_optimizer = planned(model, found, recipe, lr, weight_decay, optimizer, readout)
+        if not others:
+            others.append(_other(model, its_optimizer))
+        return model, its_optimizer
 
     def measure(of_size: Any, seed: int) -> tuple[nn.Module, Measured]:
         tell(f"coordinate-check: {of_size}, seed {seed}: {after + steps} steps")
@@ -212,7 +221,7 @@ def coordinate_check(
         return model, found
 
     wide = over_widths(lambda n, seed: measure(size(n), seed)[1], widths, seeds, tolerance)
-    wide = replace(wide, unseen=unseen)
+    wide = replace(wide, unseen=unseen, other="".join(others))
     if not deep:
         return wide
     base = _shapes(made(make, size(widths[0])))
@@ -232,6 +241,17 @@ def coordinate_check(
     )
     over = CoordinateCheck(tuple(slopes), tuple(deep), measured, "depth")
     return replace(wide, deep=over)
+
+
+def _other(model: nn.Module, optimizer: torch.optim.Optimizer) -> str:
+    """Why an optimizer is not that of a model's plan; "" where it is, or that cannot be seen."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            vars(model)[PLAN].check(optimizer)
+        except UserError as error:
+            return str(error).removeprefix("check: ")
+    return ""
 
 
 def _shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
@@ -305,7 +325,7 @@ def train_and_measure(
             )
         value.backward()
         held = [p.detach().clone() for p in parameters.values()] if step >= start else []
-        optimizer.step()
+        calling(f"{type(optimizer).__name__}.step", optimizer.step)
         for (name, p), old in zip(parameters.items(), held, strict=False):
             if p.grad is not None:
                 effects[name] += float((p.grad * (p.detach() - old)).abs().sum())

@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from widthwise.checks.slopes import PARAMETRIZED, owner
 from widthwise.errors import UserError
 from widthwise.tracing.forward import called, running
 from widthwise.tracing.shapes import tensors
@@ -44,9 +45,8 @@ def look(model: nn.Module, inputs: Any) -> Seen:
     """What a model does with inputs as `roles` takes them, without gradients."""
     seen = Seen()
     places = [(name, model.get_submodule(name), "stream") for name in blocks(model)]
-    for name, module in model.named_modules():
-        if name and list(module.parameters(recurse=False)):
-            places.append((name, module, "layer"))
+    owners = dict.fromkeys(owner(name) for name, _ in model.named_parameters())
+    places += [(name, model.get_submodule(name), "layer") for name in owners if name]
     handles = [
         module.register_forward_hook(
             lambda _, __, out, name=name, what=what: seen.note(name, what, first(out))
@@ -70,10 +70,14 @@ def blocks(model: nn.Module) -> list[str]:
         bare = isinstance(module, nn.ModuleList | nn.ModuleDict)  # has no output
         if name and not bare:
             found.append(name)
-        holds = any(isinstance(each, LISTS) for each in module.modules())
+        holds = any(
+            isinstance(each, LISTS) and PARAMETRIZED not in place.split(".")
+            for place, each in module.named_modules()
+        )
         if not name or bare or (holds and not listed):
             for child, each in module.named_children():
-                visit(f"{name}.{child}".lstrip("."), each, isinstance(module, LISTS))
+                if child != PARAMETRIZED:
+                    visit(f"{name}.{child}".lstrip("."), each, isinstance(module, LISTS))
 
     visit("", model, False)
     return found

@@ -44,6 +44,7 @@ from widthwise.statistics import slope, student, student_tail, t_interval
 TOLERANCE = 0.25
 # A tensor that moves the loss by less than this share of all is not judged by its effect.
 LEAST_EFFECT = 0.01
+PARAMETRIZED = "parametrizations"  # the child of a module that holds torch's
 # Powers that are right: of what does not depend on a width, of what is a mean of random terms, and
 # of what has a part of both, or of the noise that two such means make.
 FLAT, RANDOM, BOTH, NOISE = (0.0, 0.0), (-0.5, -0.5), (-0.5, 0.0), (-1.0, 0.0)
@@ -158,12 +159,19 @@ def _law(key: Key, growing: set[Key], narrow: Measured) -> tuple[float, float]:
     if quantity.startswith("logits") and layer in heads:
         return {"logits start": RANDOM, "logits change": NOISE}.get(quantity, BOTH)
     if quantity == "effect":
-        owner = layer.rpartition(".")[0], "layer"
-        if owner in narrow.extents and owner not in growing:
+        its_layer = owner(layer), "layer"
+        if its_layer in narrow.extents and its_layer not in growing:
             return BOTH
         if any(layer.startswith(f"{name}." if name else "") for name in heads):
             return BOTH
     return FLAT
+
+
+def owner(parameter: str) -> str:
+    """The layer that a parameter is of: where torch's parametrizations hold it, the one that they
+    are on. What they return is its weight, and no stream."""
+    place, within, _ = f".{parameter}".partition(f".{PARAMETRIZED}.")
+    return (place if within else place.rpartition(".")[0]).removeprefix(".")
 
 
 def _verdict(

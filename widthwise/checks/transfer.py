@@ -23,6 +23,7 @@ from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.printed import told
 from widthwise.tracing.making import made
 from widthwise.tracing.roles import roles, width_of
+from widthwise.tracing.shapes import tensors
 
 RATES = tuple(2.0**k for k in range(-10, -3))
 TUNE: Mapping[str, Sequence[float]] = MappingProxyType({"lr": RATES, "weight_decay": (0.0,)})
@@ -34,7 +35,8 @@ WIDE_SEEDS = 1_000  # the first seed of wide models: none of the narrow one's
 class Transfer(Comparison):
     """What a comparison found (`widthwise.checks.regret.Comparison`); printed, a table.
 
-    weight_decay: the narrow model's best, with which all were trained. sizes: width, or depth
+    weight_decay: the narrow model's best, with which all were trained. same_data: whether batches
+    gives every seed the same. sizes: width, or depth
     where all have one width -> the model's size in words.
     """
 
@@ -43,9 +45,10 @@ class Transfer(Comparison):
         curves: Mapping[tuple[str, float], Sweep],
         weight_decay: float = 0.0,
         sizes: Mapping[float, str] = MappingProxyType({}),
+        same_data: bool = False,
     ):
         super().__init__(curves)
-        self.weight_decay = weight_decay
+        self.weight_decay, self.same_data = weight_decay, same_data
         self.sizes = {width: sizes.get(width, f"width {width:g}") for width in self.widths}
 
     def __str__(self) -> str:
@@ -74,6 +77,10 @@ class Transfer(Comparison):
             )
         if self.proxy.at_edge:
             lines.append("the narrow model's best rate is at the edge of those tried: give others")
+        if self.same_data:
+            lines.append(
+                "batches gives every seed the same data: intervals are over initial values alone"
+            )
         if not self.gain() > 0:
             lines.append("the widest model is no better than the narrow one: nothing to lose")
         return "\n".join(lines)
@@ -190,7 +197,8 @@ def transfer(
         )
     curves: dict[tuple[str, float], Sweep] = {(n, widths[0]): narrow[best] for n in named}
     curves |= {(name, width): curve(name, width, best) for name in named for width in widths[1:]}
-    return Transfer(curves, best, _in_words(sizes))
+    pairs = zip(tensors(first), tensors(batches_of(batches, 1)), strict=False)
+    return Transfer(curves, best, _in_words(sizes), all(torch.equal(a, b) for a, b in pairs))
 
 
 def _sizes(widths: Sequence[int], depths: Sequence[int] | None) -> dict[int, Any]:

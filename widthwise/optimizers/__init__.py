@@ -14,4 +14,5 @@ muon.py             Muon for matrices between two widths, AdamW for all else
 muon_unit_rms.py    the same, its updates adjusted by the root of outputs over inputs
 muon_match_rms.py   the same, its updates as large as AdamW's
 _muon_adamw.py      the optimizer of these three
+_probed.py          what any other class does, seen in a few steps
 """

@@ -4,7 +4,6 @@ Such a file defines UPDATE, an `Update`, and has the optimizer's name; one of a 
 define CLASS too, the class itself. No torch until a class is asked for.
 """
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -20,14 +19,6 @@ if TYPE_CHECKING:
     import torch
 
 FAMILIES = ("adam", "sgd")  # a table's rows, by the degree of an update
-# Classes, torch's or of these names, whose steps no table has rates for, and what these follow.
-WITHOUT_TABLE = {
-    **dict.fromkeys(("Adafactor", "LAMB", "Lamb", "LARS", "Lars"), "the size of each weight"),
-    "Adadelta": "the size of the steps before",
-    "LBFGS": "the curvature of the loss",
-    "RAdam": "the gradient's size at first, and later not",
-    "Rprop": "the signs of the gradients before",
-}
 
 
 @dataclass(frozen=True)
@@ -108,8 +99,8 @@ def shipped() -> dict[str, Update]:
 def find(optimizer: "str | type[torch.optim.Optimizer] | Update") -> Update:
     """What is known of an optimizer.
 
-    optimizer: a name (`shipped`), the path of a file, a class, known by its module and name, or an
-        `Update`. A class of torch's is the same as its name.
+    optimizer: a name (`shipped`), the path of a file, an `Update`, or a class: one of torch's is
+        the same as its name, of any other it is seen (`_probed`).
     Raises UserError where nothing is known of it.
     """
     if isinstance(optimizer, Update):
@@ -134,52 +125,20 @@ def _unknown(name: str) -> str:
 
 
 def _of_class(kind: Any) -> Update:
-    """`of_class`; UserError where nothing is known."""
-    found = of_class(kind)
-    if found is not None:
-        return found
+    """What is known of a class of torch's, or else what it is seen to do."""
+    for update in shipped().values():
+        if update.path and update.kind is kind:
+            return update
+    from widthwise.optimizers._probed import of_class
+
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if follows := without_table(kind):
-        raise UserError(
-            f"optimizer {name}: its steps follow {follows}, for which no table has rates: "
-            f"choose from {', '.join(sorted(shipped()))}"
-        )
-    raise UserError(_unknown(name))
-
-
-def of_class(kind: Any, declared: Update | None = None) -> Update | None:
-    """What is known of a class: one of torch's, a subclass that keeps its step, or one of another
-    package of the same name; None where nothing is. Which parameters another package's Muon takes
-    is not known. declared: of a class of a user's own."""
-    updates = shipped()
-    for base in _same_step(kind):
-        if declared is not None and base is declared.path:
-            return declared
-        path = f"{base.__module__}.{base.__qualname__}"
-        own = next((update for update in updates.values() if update.path == path), None)
-        found = own or updates.get(base.__name__.lower())
-        others = base is kind and found is not None and found.matrices is None
-        if found is not None and (own or others or path.startswith("torch.optim.")):
-            return found if found.path and found.kind is kind else replace(found, path=kind)
-    return None
-
-
-def without_table(kind: Any) -> str | None:
-    """What the steps of a class follow, where that has no table."""
-    names = (WITHOUT_TABLE.get(base.__name__) for base in _same_step(kind))
-    return next(filter(None, names), None)
-
-
-def _same_step(kind: Any) -> list[Any]:
-    """A class and those that it has its step from. torch wraps the step of a class that was called,
-    which is no step of its own."""
-    found = []
-    for base in kind.__mro__:
-        found.append(base)
-        step: Any = vars(base).get("step")
-        inherited: Any = getattr(super(base, base), "step", None)
-        if step is not None and inspect.unwrap(step) is not inspect.unwrap(inherited):
-            break
+    try:
+        found = of_class(kind)
+    except UserError as error:
+        choose = ", ".join(sorted(shipped()))
+        raise UserError(f"optimizer {name}: its {error}: choose from {choose}") from None
+    if found is None:
+        raise UserError(_unknown(name))
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError
+from widthwise.identity import named
 from widthwise.parametrization import steps
 from widthwise.parametrization.rules import init_std
 from widthwise.printed import columns
@@ -29,6 +30,7 @@ class Planned(Protocol):
     factors: tuple[Any, ...]
     given: dict[str, dict[str, float]]
     versions: dict[str, int]
+    shapes: dict[str, tuple[int, ...]]
     begun: bool
 
     def factor(self, power: "Power", name: str, /) -> float:
@@ -40,7 +42,7 @@ def check(
 ) -> None:
     """See `Plan.check`."""
     check_names("check", plan)
-    names = {id(p): name for name, p in plan.model.named_parameters()}
+    names = {id(p): name for name, p in named(plan.model)}
     if not plan.given:
         raise UserError(
             "check: the plan has made no groups yet, so that no optimizer has its rates: "
@@ -51,22 +53,19 @@ def check(
     ]
     of: list[tuple[str, Mapping[str, Any], str]] = []  # parameter, its group, its optimizer's class
     for each in optimizers:
-        of_this = []
-        for group in each.param_groups:
-            for parameter in group["params"]:
-                name = names.get(id(parameter))
-                if name is None:
-                    raise UserError(
-                        "check: the optimizer holds a parameter that is not the model's: make it "
-                        "of plan.groups after the model is wrapped (FSDP replaces parameters)"
-                    )
-                if name not in plan.given:
-                    raise UserError(
-                        f"check: {name}: is in the optimizer, and in no group of the plan"
-                    )
-                of_this.append((name, group))
-        steps.check_steps(plan.recipe, plan.at, type(each), of_this)
-        of += [(name, group, type(each).__name__) for name, group in of_this]
+        held = [
+            (names.get(id(p), ""), p, group) for group in each.param_groups for p in group["params"]
+        ]
+        for name, _, _ in held:
+            if not name:
+                raise UserError(
+                    "check: the optimizer holds a parameter that is not the model's: make it of "
+                    "plan.groups after the model is wrapped (FSDP replaces parameters)"
+                )
+            if name not in plan.given:
+                raise UserError(f"check: {name}: is in the optimizer, and in no group of the plan")
+        steps.check_steps(plan.recipe, plan.at, each, held)
+        of += [(name, group, type(each).__name__) for name, _, group in held]
     _check_rates(plan, of)
     for name, group, kind in of:
         given = plan.given[name]
@@ -76,9 +75,9 @@ def check(
                     f"check: {name}: its {key} is {group[key]:.4g}, and the plan gave "
                     f"{given[key]:.4g}{'' if 'lr_scale' in group else _made_of_groups(kind)}"
                 )
-    held = {name for name, _, _ in of}
-    for name, parameter in plan.model.named_parameters():
-        if parameter.requires_grad and name not in held:
+    in_any = {name for name, _, _ in of}
+    for name, parameter in named(plan.model):
+        if parameter.requires_grad and name not in in_any:
             raise UserError(f"check: {name}: is trained and is not in the optimizer")
     _check_begun(plan)
     if plan.roles is None:
@@ -132,7 +131,7 @@ def _check_begun(plan: Planned) -> None:
     if plan.begun:
         return
     off: dict[str, tuple[float, float]] = {}
-    for name, parameter in plan.model.named_parameters():
+    for name, parameter in named(plan.model):
         if (role := plan.at.get(name)) is None or parameter.is_meta:
             continue
         rule = plan.recipe.rule(role.kind)
@@ -172,9 +171,19 @@ def check_arguments(arguments: Any) -> None:
             )
 
 
+def check_whole(what: str, plan: Planned, name: str, parameter: "torch.Tensor") -> None:
+    """Raise UserError on a parameter that has no longer the shape that the plan was made for."""
+    if (shape := tuple(parameter.shape)) != plan.shapes[name]:
+        raise UserError(
+            f"{what}: {name}: was {'flattened' if parameter.numel() else 'emptied'} after the plan "
+            f"was made, from the shape {plan.shapes[name]} to {shape}, as FSDP's use_orig_params "
+            "and ZeRO-3 do, and is needed whole here: call it before, or shard by fully_shard"
+        )
+
+
 def check_names(what: str, plan: Planned) -> None:
     """Raise UserError on a parameter of the model that it did not have when the plan was made."""
-    for name, parameter in plan.model.named_parameters():
+    for name, parameter in named(plan.model):
         if name in plan.at or (what == "check" and not parameter.requires_grad):
             continue
         place, _, own = name.rpartition(".")
@@ -198,7 +207,7 @@ def _idle(plan: Planned, optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]
     assert plan.roles is not None
     made, places = plan.roles.idle(plan.model, plan.factors, optimizers)
     keep = any(each.state for each in optimizers)
-    names = {id(p): name for name, p in plan.model.named_parameters()}
+    names = {id(p): name for name, p in named(plan.model)}
     for place, parameters in places.items() if made else ():
         changed = [
             p

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError, did_you_mean
+from widthwise.identity import named
 from widthwise.parametrization import checked
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.parametrization.rules import (
@@ -157,6 +158,7 @@ class Plan:
         self.model, self.recipe = model, recipe
         self.roles = None if roles is None else roles.like(model)
         self.at: Mapping[str, Role] = check_roles(model) if roles is None else roles.at(model)
+        self.shapes = {name: tuple(p.shape) for name, p in named(model)}
         self.factors = () if roles is None else roles.attach(model, recipe, readout, branches)
         # Parameter -> the constants that `groups` gave it, and torch's count of its changes then.
         self.given: dict[str, dict[str, float]] = {}
@@ -189,7 +191,7 @@ class Plan:
         if generator is not None and self.roles is not None:
             self.roles.fill_(self.model)
         with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
+            for name, parameter in named(self.model):
                 role, rule = self.at[name], self.recipe.rule(self.at[name].kind)
                 if self.roles is not None and parameter.is_meta:
                     raise UserError(
@@ -221,6 +223,7 @@ class Plan:
     def _scale(self, name: str, parameter: "torch.Tensor", std: float) -> None:
         """Give a parameter the spread `std`, by a factor on its values."""
         role = self.at[name]
+        checked.check_whole("init_", self, name, parameter)
         own = checked.spread(parameter)
         if not math.isfinite(own) or (own == 0 and std > 0 and self.roles is not None):
             raise UserError(
@@ -272,7 +275,7 @@ class Plan:
         eps = used.eps if eps is None else eps
         decays = _decaying(self.at, decayed)
         groups: dict[tuple, dict] = {}
-        for name, parameter in self.model.named_parameters():
+        for name, parameter in named(self.model):
             role = self.at[name]
             kind = role.kind
             if kind == BOTTLENECK and isinstance(lr, Mapping) and kind not in lr:
@@ -293,6 +296,7 @@ class Plan:
             if eps is not None and used.eps is not None:
                 group["eps"] = eps * rule.eps(role)
             if used.matrices is not None and role.kind == "hidden":
+                checked.check_whole("groups", self, name, parameter)
                 if parameter.dim() != 2:
                     raise UserError(
                         f"optimizer {used.name}: {name} has {parameter.dim()} axes and is no matrix"
@@ -348,12 +352,12 @@ class Plan:
 
         Raises UserError on one that is not the model's.
         """
-        if not isinstance(parameter, tuple):
-            names = (name for name, p in self.model.named_parameters() if p is parameter)
-            parameter = next(names, ""), parameter
-        if parameter[0] not in self.at:
+        name, own = parameter if isinstance(parameter, tuple) else ("", parameter)
+        if name not in self.at:
+            name = next((name for name, p in named(self.model) if p is own), "")
+        if name not in self.at:
             raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
-        role = self.at[parameter[0]]
+        role = self.at[name]
         factor = self.recipe.rule(role.kind).multiplier(role)
         return role.width_out / role.width_in / factor**2
 

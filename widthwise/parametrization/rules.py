@@ -13,6 +13,8 @@ Sources: Hayou & Liu (arXiv 2506.15025), Tables 1 and 2; the columns those table
 import math
 from dataclasses import dataclass
 
+from widthwise.identity import named
+
 KINDS = ("embedding", "hidden", "output", "vector", "scalar")
 # What reads a width and writes none, within a network: key-value heads held fixed, routers, maps
 # of low rank. No table has a row of it; a recipe takes the hidden row, whose powers of the outputs
@@ -142,7 +144,7 @@ def standard_std(role: Role) -> float:
 def check_roles(model) -> dict[str, Role]:
     """The model's roles; raises ValueError unless they name each of its parameters once."""
     roles = model.roles()
-    names = {name for name, _ in model.named_parameters()}
+    names = {name for name, _ in named(model)}
     if names != set(roles):
         raise ValueError(
             f"parameters without a role: {sorted(names - set(roles))}; "

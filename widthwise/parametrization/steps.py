@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from widthwise.errors import UserError
-from widthwise.optimizers.known import Update, of_class, shipped, without_table
+from widthwise.optimizers.known import Update, shipped
 
 if TYPE_CHECKING:
     from widthwise.parametrization.recipes import Recipe
@@ -20,85 +20,90 @@ def bare(optimizer: Any) -> Any:
 def check_steps(
     recipe: "Recipe",
     at: "Mapping[str, Role]",
-    kind: Any,
-    held: Sequence[tuple[str, Mapping[str, Any]]],
+    optimizer: Any,
+    held: Sequence[tuple[str, Any, Mapping[str, Any]]],
 ) -> None:
-    """Raise UserError where the class of an optimizer makes other steps than those that the
-    recipe's rates are for; warn where nothing is known of it.
+    """Raise UserError where an optimizer is seen to make other steps than those that the recipe's
+    rates are for; warn where that cannot be seen. Of a class that the recipe's `Update` is of, what
+    that says holds.
 
-    held: (parameter, its group) of all that the optimizer has.
+    held: (name, parameter, its group) of all that the optimizer has.
     """
-    planned = recipe.optimizer
-    mine = f"the plan's rates are for {planned.name}"
-    found = of_class(kind, planned)
-    if found is None:
-        if follows := without_table(kind):
-            raise UserError(
-                f"check: {mine}, and {kind.__name__}'s steps follow {follows}, for which no table "
-                f"has rates: choose from {', '.join(sorted(shipped()))}, and give the recipe its "
-                "name"
-            )
-        if not (_is_own(planned) and planned.path == ""):  # which says nothing of its class
-            warnings.warn(
-                f"check: {mine}, and whether {kind.__module__}.{kind.__qualname__} makes such "
-                "steps is not known, nor judged: say what it does, "
-                f"recipe={recipe.name!r}, optimizer=ww.Update(degree=0, path={kind.__name__}) "
-                "of ww.recipe (docs/library.md)",
-                stacklevel=4,
-            )
+    planned, kind = recipe.optimizer, type(optimizer)
+    if isinstance(planned.path, type) and issubclass(kind, planned.path):
         return
-    for name, group in held:
-        used, wanted = _of_group(found, group), planned
+    mine = f"the plan's rates are for {planned.name}"
+    seen: dict[str, Update | None] = {}
+    for name, parameter, group in held:
+        found = _seen(optimizer, parameter, group, mine, seen)
+        if found is None:
+            # A file of a user's own may say nothing of its class.
+            if planned.path or planned.name in shipped():
+                warnings.warn(
+                    f"check: {mine}, and whether {kind.__module__}.{kind.__qualname__} makes such "
+                    "steps cannot be seen, nor is it judged: say what it does, "
+                    f"recipe={recipe.name!r}, optimizer=ww.Update(degree=0, path={kind.__name__}) "
+                    "of ww.recipe (docs/library.md)",
+                    stacklevel=4,
+                )
+            return
+        wanted = planned
         if planned.matrices is not None and at[name].kind != "hidden":
             wanted = shipped()["adamw"]
-        if not _alike(wanted, used):
+        if _steps(wanted) != _steps(found):
+            here = "" if wanted is planned else f" (here {wanted.name})"
             raise UserError(
-                f"check: {name}: {mine}{_rest(planned, wanted)}, and {kind.__name__} makes other "
-                f"steps: take the optimizer that the plan is for, or plan for this one: "
-                f"ww.recipe({recipe.name!r}, {kind.__name__})"
+                f"check: {name}: {mine}{here}, and {kind.__name__} makes other steps "
+                f"({_words(found)}): take the optimizer that the plan is for, or plan for this "
+                f"one: ww.recipe({recipe.name!r}, {kind.__name__})"
             )
-        apart = used.decoupled
-        if apart is None:
-            apart = bool(group.get("decoupled_weight_decay"))
-        asked = wanted.decoupled
+        apart, asked = found.decoupled, wanted.decoupled
         if asked is None:
             asked = {"independent": True, "coupled": False}.get(recipe.decay or "")
-        if group.get("weight_decay") and asked is not None and apart != asked:
+        if None not in (apart, asked) and apart != asked:
             ways = ("is added to the gradient", "is apart from the gradient")
-            way = (
-                "with decoupled_weight_decay=True, as AdamW has it"
-                if asked
-                else "without decoupled_weight_decay"
-            )
+            way = f"plan for it: ww.recipe({recipe.name!r}, {kind.__name__})"
+            if "decoupled_weight_decay" in optimizer.defaults:
+                adds = "with" if asked else "without"
+                way = f"make it {adds} decoupled_weight_decay=True, as AdamW has it, or give"
+                way += (
+                    f" ww.recipe the optimizer and decay={'coupled' if asked else 'independent'!r}"
+                )
             raise UserError(
-                f"check: {name}: the plan's weight decay {ways[asked]} ({recipe.label}), and "
-                f"that of this {kind.__name__} {ways[apart]}: make it {way}, or give ww.recipe "
-                f"the optimizer and decay={'coupled' if asked else 'independent'!r}"
+                f"check: {name}: the plan's weight decay {ways[bool(asked)]} ({recipe.label}), and "
+                f"that of this {kind.__name__} {ways[bool(apart)]}: {way}"
             )
 
 
-def _of_group(found: Update, group: Mapping[str, Any]) -> Update:
-    """What an optimizer does to a group: Muon's steps are for groups that have its settings."""
-    if found.matrices is not None and not found.matrices.keys() <= group.keys():
-        return shipped()["adamw"]
-    return found
+def _seen(
+    optimizer: Any, parameter: Any, group: Mapping[str, Any], mine: str, seen: dict
+) -> Update | None:
+    """What an optimizer does with a parameter's group; seen: what was looked at already."""
+    from widthwise.optimizers._probed import LISTS, update_of
+
+    others = ("lr", "lr_scale", "kind", "eps", "weight_decay", "initial_lr", *LISTS)
+    decays, matrix = bool(group.get("weight_decay")), parameter.ndim > 1
+    key = repr((decays, matrix, {k: v for k, v in group.items() if k not in others}))
+    if key not in seen:
+        device = "cpu" if parameter.is_meta else parameter.device
+        how = {"matrix": matrix, "decays": decays, "device": device}
+        try:
+            seen[key] = update_of(type(optimizer), group, optimizer.defaults, **how)
+        except UserError as error:
+            raise UserError(
+                f"check: {mine}, and {type(optimizer).__name__}'s {error}: choose from "
+                f"{', '.join(sorted(shipped()))}, and give the recipe its name"
+            ) from None
+    return seen[key]
 
 
-def _rest(planned: Update, wanted: Update) -> str:
-    return "" if wanted is planned else f" (here {wanted.name})"
+def _steps(update: Update) -> tuple:
+    """What rates depend on."""
+    return update.degree, update.matrices is not None, update.matrix_lr
 
 
-def _is_own(update: Update) -> bool:
-    """Whether a user said what an optimizer does, rather than a file of this library."""
-    return all(vars(update) != vars(each) for each in shipped().values())
-
-
-def _alike(wanted: Update, used: Update) -> bool:
-    """Whether two updates are one, but for where decay acts."""
-    if _is_own(wanted) and wanted.path == "":
-        return wanted.degree == used.degree and used.matrices is None
-    if (wanted.matrices is None) != (used.matrices is None):
-        return False
-    if wanted.matrices is not None or wanted.name == used.name:
-        return True
-    return (wanted.degree, wanted.state, wanted.eps) == (used.degree, used.state, used.eps)
+def _words(update: Update) -> str:
+    """What steps are like."""
+    if update.matrices is not None:
+        return f"those of matrices orthogonal, as large as the width^{0.0 - update.matrix_lr:g}"
+    return "as large as the gradient" if update.degree else "of a size that no gradient changes"

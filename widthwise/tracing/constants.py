@@ -11,6 +11,7 @@ from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.hints import misfit
+from widthwise.identity import identity, named
 from widthwise.tracing.attention import AttentionScale
 from widthwise.tracing.kinds import Found
 
@@ -73,9 +74,10 @@ class Buffer:
 
 def kept_buffers(model: nn.Module, wide: nn.Module) -> dict[str, Buffer]:
     """Of a module that was just made, and the same at another width."""
-    others = {name: tuple(b.shape) for name, b in wide.named_buffers()}
+    others = {identity(wide, name): tuple(b.shape) for name, b in wide.named_buffers()}
     found = {}
     for name, buffer in model.named_buffers():
+        name = identity(model, name)
         values, shape = buffer.detach(), tuple(buffer.shape)
         alike = (
             bool(values.numel())
@@ -94,7 +96,7 @@ def fill_undrawn(
 ) -> None:
     """See `Roles.fill_`. A buffer of one number that is not whole may be the width's, as a stored
     1 / n: it stays as it is, unless it cannot be one."""
-    for name, parameter in model.named_parameters():
+    for name, parameter in named(model):
         if found[name].role.drawn:
             continue
         constant = found[name].constant
@@ -102,7 +104,7 @@ def fill_undrawn(
             raise UserError(f"{name}: what make gives it is not known: fill it, and call init_()")
         parameter.fill_(constant)
     for name, buffer in model.named_buffers():
-        kept = buffers.get(name)
+        kept = buffers.get(identity(model, name))
         if kept is None:
             continue  # a plan's own
         if buffer.numel() == 1 and buffer.is_floating_point():

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map_only
 
+from widthwise.identity import identity
 from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.shapes import tensors
 from widthwise.tracing.uses import Trace
@@ -70,6 +71,7 @@ def running(model: nn.Module) -> Iterator[list[str]]:
     stack = [""]
     handles = []
     for name, module in model.named_modules():
+        name = identity(model, name)
         handles += [
             module.register_forward_pre_hook(lambda *_, name=name: stack.append(name)),
             module.register_forward_hook(lambda *_: stack.__delitem__(-1), always_call=True),

@@ -1,5 +1,6 @@
 """Models of a width, as `make` makes them."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.files import calling
+from widthwise.identity import named
 
 
 def made(make: Callable, width: Any) -> nn.Module:
@@ -35,9 +37,20 @@ def on_meta(make: Callable, width: Any) -> nn.Module | None:
     return model if all(p.is_meta for p in model.parameters()) else None
 
 
+def check_fits(model: nn.Module | None, width: Any) -> None:
+    """Raise UserError on a model on the meta device that no memory here holds; None passes."""
+    needs = sum(p.numel() * p.element_size() for p in model.parameters()) if model else 0
+    has = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needs > has:
+        raise UserError(
+            f"make({width}) has parameters of {needs / 2**30:,.0f} GiB, and this machine has "
+            f"{has / 2**30:,.0f}: give a smaller one"
+        )
+
+
 def shapes_of(model: nn.Module) -> dict[str, tuple[int, ...]]:
     """Name of each parameter -> its shape."""
-    return {name: tuple(p.shape) for name, p in model.named_parameters()}
+    return {name: tuple(p.shape) for name, p in named(model)}
 
 
 def check_widths(shapes: Mapping, others: Mapping, width: int, other: int) -> None:

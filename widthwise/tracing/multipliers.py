@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.identity import module_at, named
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import BOTTLENECK, ONE, Role
 from widthwise.tracing import scaled
@@ -87,7 +88,7 @@ def attach(
     powers = {scale: _power(scale, recipe) for scale in attention}
     put = [Factor(place, on, value) for (place, on), value in factors.items()]
     for factor in put:
-        scaled.put(model.get_submodule(factor.place), Scale(factor.on, factor.value))
+        scaled.put(module_at(model, factor.place), Scale(factor.on, factor.value))
     put += [scale_logits(model, scale, power) for scale, power in powers.items() if power]
     mark(model, put)
     return tuple(put)
@@ -193,7 +194,7 @@ def lost(model: nn.Module, factors: tuple[Factor, ...]) -> str | None:
     """The place of a factor that a module has no longer."""
     for each in factors:
         try:
-            found = scaled.of(model.get_submodule(each.place), each.on)
+            found = scaled.of(module_at(model, each.place), each.on)
         except AttributeError:
             found = None
         if found is None:
@@ -215,7 +216,7 @@ def idle(
         return min(steps, max((int(state.get("step", 0)) for state in states), default=0))
 
     for each in factors:
-        layer = model.get_submodule(each.place)
+        layer = module_at(model, each.place)
         scale = scaled.of(layer, each.on)
         if scale is None or each.on in scaled.COMPILED:
             continue
@@ -291,7 +292,7 @@ def _read(model: nn.Module, place: str, readout: str | Sequence[str]) -> tuple[s
 
 def _layer(model: nn.Module, place: str, given: str = "") -> nn.Module:
     try:
-        return model.get_submodule(place)
+        return module_at(model, place)
     except AttributeError:
         what = given if given.endswith(": ") else f"plan: {given}"
         raise UserError(f"{what}{place!r} is no module of the model") from None
@@ -326,4 +327,4 @@ def _own_weights(layer: nn.Module, model: nn.Module) -> set[str]:
     if not isinstance(layer, nn.Linear | nn.modules.conv._ConvNd) and not hasattr(layer, "nf"):
         return set()
     held = {id(p) for p in layer.parameters(recurse=False)}
-    return {name for name, p in model.named_parameters() if id(p) in held}
+    return {name for name, p in named(model) if id(p) in held}

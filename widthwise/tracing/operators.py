@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from widthwise.identity import named
 from widthwise.tracing.branches import Residuals
 from widthwise.tracing.moves import (
     ADDING,
@@ -49,7 +50,8 @@ from widthwise.tracing.uses import (
 Axes = tuple[tuple[int, ...], ...]  # for each dimension of a tensor: the parameter's axes along it
 Tag = tuple[tuple[str, Axes], ...]  # the parameters a tensor is made of
 
-PRODUCTS = MATRICES | {"convolution", EXPERTS}
+PRODUCTS = MATRICES | {"convolution", EXPERTS, "_trilinear"}
+TABLES = {"embedding", "_embedding_bag", "_embedding_bag_forward_only"}
 
 
 class Operators(TorchDispatchMode):
@@ -68,7 +70,7 @@ class Operators(TorchDispatchMode):
         self.reads = 1.0  # the size of what a product with a parameter reads
         self.fused = False  # whether within an attention that was noted already
         self.trace = Trace({}, {})
-        for name, parameter in model.named_parameters():
+        for name, parameter in named(model):
             axes = tuple((i,) for i in range(parameter.ndim))
             self.tags[parameter] = ((name, axes),)
             self.trace.uses[name], self.trace.unknown[name] = [], set()
@@ -102,7 +104,10 @@ class Operators(TorchDispatchMode):
         if name == "convolution":
             self.convolution(args)
             return True
-        if name == "embedding" and args[0] in self.tags:
+        if name == "_trilinear":  # nn.Bilinear: (outputs, one input, the other)
+            self.note(args[1], {0: KEEP, 1: SUM, 2: SUM})
+            return True
+        if name in TABLES and args[0] in self.tags:
             if meets_data:
                 self.note(args[0], {0: INDEX, 1: KEEP})
                 return True
@@ -211,6 +216,8 @@ class Operators(TorchDispatchMode):
             dims = reshaped(first.shape, out.shape)
         elif name in PARTS:
             dims = range(n)
+        elif name == "repeat":
+            dims = [*[()] * (out.ndim - n), *range(n)]
         for result in tensors(out):
             for tensor in made if dims is None else [first]:
                 self.tag(

@@ -9,6 +9,7 @@ from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.files import calling
+from widthwise.identity import named
 from widthwise.parametrization.rules import BOTTLENECK, KINDS
 from widthwise.tracing.constants import Buffer, kept_buffers
 from widthwise.tracing.draws import spread
@@ -89,7 +90,15 @@ def passes(
 ) -> Passes:
     """What a pass of a module and of the same one at another width shows; widths: of both, for
     messages. Raises UserError as `roles`."""
-    spreads = {name: spread(p) for name, p in model.named_parameters()}
+    for name, p in named(model):
+        if not (p.is_floating_point() or p.is_complex()):
+            raise UserError(f"{name}: is {p.dtype}, which no step trains: make it a buffer")
+        if p.is_meta:
+            raise UserError(
+                f"{name}: make gives it on the meta device, where it has no initial values to see: "
+                "make it on another one"
+            )
+    spreads = {name: spread(p) for name, p in named(model)}
     shapes, others = shapes_of(model), shapes_of(wide)
     check_widths(shapes, others, *widths)
     kinds = _given_kinds(given, shapes)

@@ -19,6 +19,7 @@ from torch import nn
 from widthwise.errors import UserError
 from widthwise.files import atomic_path, open_file
 from widthwise.hints import misfit
+from widthwise.identity import bare, identity, named
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import Role
 from widthwise.printed import columns
@@ -27,7 +28,7 @@ from widthwise.tracing.attention import AttentionScale, attention_of
 from widthwise.tracing.constants import Buffer, Kept, fill_undrawn
 from widthwise.tracing.draws import FewDraws
 from widthwise.tracing.kinds import Found, from_plain, plain
-from widthwise.tracing.making import made, on_meta
+from widthwise.tracing.making import check_fits, made, on_meta
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.stacks import Stack, depth_at, stacks
 from widthwise.tracing.warnings import of_products, of_roles
@@ -72,11 +73,12 @@ class Roles(Mapping[str, Role]):
         Raises UserError on a parameter that only one of them has, or that differs along an axis
         that does not grow with the width.
         """
-        shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
+        shapes = {name: tuple(p.shape) for name, p in named(model)}
         if deep := self._stacks(model):
             at = self.like(model).at(model)
             return {name: replace(role, depth=depth_at(name, deep)) for name, role in at.items()}
-        if odd := sorted(set(shapes) ^ set(self.found)):
+        odd = sorted(set(shapes) ^ set(self.found))
+        if odd or bare(model) is not model:
             if (wrapper := wrapper_of(model, "plan")) is not None:
                 raise UserError(f"roles: the model is wrapped by {wrapper}, and wrap it then")
             where = "the model has no role for" if odd[0] in shapes else "the model does not have"
@@ -100,6 +102,7 @@ class Roles(Mapping[str, Role]):
 
         modules: dict[str, list[str]] = {}
         for name, _ in model.named_modules():
+            name = identity(model, name)
             modules.setdefault(base(name), []).append(name)
 
         def here(places: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -113,7 +116,7 @@ class Roles(Mapping[str, Role]):
             return tuple(dict.fromkeys(own))
 
         found = {}
-        for name, _ in model.named_parameters():
+        for name, _ in named(model):
             each = self.found.get(base(name))
             if each is not None:
                 places = here(each.used_in, name), here(each.readouts, name)
@@ -154,7 +157,7 @@ class Roles(Mapping[str, Role]):
 
     def _stacks(self, model: nn.Module) -> list[Stack]:
         base = {name: (each.role.kind, each.shape) for name, each in self.found.items()}
-        return stacks(base, [name for name, _ in model.named_parameters()])
+        return stacks(base, [name for name, _ in named(model)])
 
     def save(self, path: str | Path) -> None:
         """Write them to a file, as JSON, for `Roles.load`."""
@@ -322,15 +325,19 @@ def roles(
     if other == base:
         raise UserError(f"roles: other={other} is the base width; give another one")
     widths = width_of(base), width_of(other)
+    wide = on_meta(make, other)
+    for size, model in ((other, wide), (base, on_meta(make, base))):
+        check_fits(model, size)
     with torch.random.fork_rng(enabled=True):
         with FewDraws():  # not while a pass is traced, whose every operator it would see too
             model = made(make, base)
-            wide = on_meta(make, other)
         if wide is not None:
             try:
-                return roles_of(passes(model, wide, inputs, widths, given))
+                found = roles_of(passes(model, wide, inputs, widths, given))
+                if not any(math.isnan(each.exponent) for each in found.attention):
+                    return found
             except UserError:
-                pass  # a branch on values, say
+                pass  # a branch on values, say; or a temperature that has none on meta
         with FewDraws():
             wide = made(make, other)
         return roles_of(passes(model, wide, inputs, widths, given))

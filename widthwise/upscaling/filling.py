@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.tracing.making import check_fits, on_meta
 from widthwise.tracing.multipliers import MARKER
 from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.checks import check_factor, check_made
@@ -16,6 +17,7 @@ def made(model: nn.Module, factor, make: Callable) -> nn.Module:
     """What `make(factor)` returns, with the model's dtype and device; UserError on what is no
     factor, or cannot hold the wide model's values."""
     check_factor(factor)
+    check_fits(on_meta(make, factor), factor)
     wide: nn.Module = make(factor)
     check_made(model, wide, factor)
     # One dtype and device for all; `_put` gives those of tensors that differ from the first.

@@ -1,7 +1,6 @@
 """An optimizer, its groups' hyperparameters and its state, widened with its model."""
 
 import copy
-import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -11,12 +10,12 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.optimizers._probed import LISTS, required
 from widthwise.optimizers.known import Update, shipped
 from widthwise.upscaling.growth import Growth
 
 # Keys of a parameter group that are learning rates: torch's own, its schedulers', and a plan's.
 RATES = ("lr", "lr_scale", "initial_lr", "max_lr", "min_lr", "swa_lr")
-LISTS = ("params", "param_names", "names")  # an entry for each parameter
 # Entries of a parameter's state that are numbers; torch keeps them beside the parameter in groups
 # that are fused or can be captured in a graph, else on the CPU.
 COUNTERS = ("step", "mu_product")
@@ -74,7 +73,7 @@ def widen_optimizer(
             "moves nothing until its groups are given rates",
             stacklevel=3,
         )
-    result = kind(list(groups.values()), **_required(kind, optimizer))
+    result = kind(list(groups.values()), **required(kind, optimizer.defaults))
     result.state.update(_widen_state(model, optimizer, wide, growth, update.state, places))
     return result, [(key[0], key[1]) for key in groups]
 
@@ -98,10 +97,7 @@ def resume(kind: Callable[..., Kind], model: nn.Module, state: Mapping[str, Any]
         named = "param_names" in saved
         params = list(zip(names, of, strict=True)) if named else of
         groups.append(group | {"params": params, "names": list(names)})
-    signature = list(inspect.signature(kind).parameters.values())[1:]
-    bare = [p.name for p in signature if p.default is p.empty]
-    given = {name: groups[0][name] for name in bare if name in groups[0]}
-    optimizer = kind(groups, **given)
+    optimizer = kind(groups, **required(kind, groups[0]))
     optimizer.load_state_dict(dict(state))
     return optimizer
 
@@ -117,13 +113,6 @@ def _update(kind: type, updates: Mapping[type, Update]) -> Update:
             "entry by entry"
         )
     return found
-
-
-def _required(kind: type, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Arguments that a class has no defaults for; the groups hold their own values of them."""
-    parameters = list(inspect.signature(kind).parameters.values())[1:]
-    bare = {p.name for p in parameters if p.default is p.empty}
-    return {name: value for name, value in optimizer.defaults.items() if name in bare}
 
 
 def _widen_state(
