@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -26,6 +27,14 @@ def studies_of_this_checkout():
     another folder in the checkout's place."""
     for name in discovery.study_names():
         discovery.study(name)
+
+
+@pytest.fixture(scope="module")
+def children_hear_ctrl_c():
+    """A script that starts the tests in the background has all that they start deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from repro.workflow.interrupt import Interrupt
 from repro.workflow.terminal import Ahead, Lines
 
 STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the terminal
@@ -148,16 +147,14 @@ class Call:
         if self.is_local:
             self.workflow.scheduler.job_rate_limiter = None
 
-    def write_lines(self, ahead: Callable[[], Ahead], interrupt: Interrupt) -> Lines | None:
+    def write_lines(self, ahead: Callable[[], Ahead]) -> Lines | None:
         """Have the terminal show `Lines`; None where it shows what Snakemake itself says."""
         from snakemake.logging import logger
 
-        return None if self.says_more or self.is_job else attach(logger.handlers, ahead, interrupt)
+        return None if self.says_more or self.is_job else attach(logger.handlers, ahead)
 
 
-def attach(
-    handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead], interrupt: Interrupt
-) -> Lines | None:
+def attach(handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead]) -> Lines | None:
     """Have Snakemake's handler of the terminal write `Lines`; None where there is none, because the
     call asked for a logger of its own. A logger plugin would do it without a handler's name, but
     must be a distribution of its own."""
@@ -165,7 +162,7 @@ def attach(
         if handler.name == STREAM and handler.formatter:
             stream = getattr(handler, "stream", None)
             on_terminal = bool(stream and stream.isatty())
-            lines = Lines(handler.formatter, ahead, on_terminal, interrupt)
+            lines = Lines(handler.formatter, ahead, on_terminal)
             handler.setFormatter(lines)
             handler.addFilter(lines.filter)
             return lines

@@ -1,5 +1,6 @@
 """Ctrl-C of a workflow: one line, and two seconds later nothing of it is left at work. No torch."""
 
+import logging
 import signal
 import sys
 import threading
@@ -14,7 +15,7 @@ class Interrupt:
     """What a call does on Ctrl-C, instead of Snakemake, which waits for every job to end and then
     reports each as failed.
 
-    came: whether there was one. What Snakemake says after that is of no use.
+    came: whether there was one.
     """
 
     def __init__(self) -> None:
@@ -22,12 +23,15 @@ class Interrupt:
         self.works_here = False
 
     def listen(self) -> None:
-        """Answer Ctrl-C from now on. Only a main thread can."""
-        if threading.current_thread() is threading.main_thread():
+        """Answer Ctrl-C from now on. Only a main thread can; and a call that a script starts in the
+        background has it ignored, for it is another's."""
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._answer)
 
     def _answer(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends by itself, a second one has no use
+        logging.disable()  # what Snakemake says after that is of no use
         self.came = True
         clear = "\r\033[2K" if sys.stderr.isatty() else ""
         print(f"{clear}{SAID}", file=sys.stderr, flush=True)

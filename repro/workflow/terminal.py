@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from repro.workflow.interrupt import Interrupt
 from repro.workflow.pace import Pace, wall
 from repro.workflow.progress import duration
 
@@ -55,8 +54,7 @@ class Lines(logging.Formatter):
     """Snakemake's records as lines for a person; what says nothing becomes "", which is not shown.
 
     default: the formatter of everything else, errors among it. ahead: called once the jobs are
-    known. on_terminal: whether a bar that is drawn below must be cleared first. interrupt: after it
-    nothing is shown any more. clock: in seconds.
+    known. on_terminal: whether a bar that is drawn below must be cleared first. clock: in seconds.
     """
 
     def __init__(
@@ -64,13 +62,11 @@ class Lines(logging.Formatter):
         default: logging.Formatter,
         ahead: Callable[[], Ahead],
         on_terminal: bool,
-        interrupt: Interrupt,
         clock: Callable[[], float] = time.monotonic,
     ):
         super().__init__()
         self.default, self.ahead, self.clock = default, ahead, clock
         self.clear = CLEAR if on_terminal else ""
-        self.interrupt = interrupt
         self.plan: Ahead | None = None
         self.begin = 0.0
         self.names: dict[int, str] = {}
@@ -79,7 +75,7 @@ class Lines(logging.Formatter):
         self.pace = Pace()
 
     def format(self, record: logging.LogRecord) -> str:
-        text = "" if self.interrupt.came else self._line(record)
+        text = self._line(record)
         return self.clear + text if text else ""
 
     def _line(self, record: logging.LogRecord) -> str:

@@ -9,7 +9,6 @@ import pytest
 from repro.core.suite import load
 from repro.products import forecast
 from repro.workflow import internals, pace, terminal
-from repro.workflow.interrupt import Interrupt
 
 
 class Screen:
@@ -21,8 +20,7 @@ class Screen:
         handler.name = internals.STREAM
         handler.setFormatter(logging.Formatter("default: %(message)s"))
         handler.emit = lambda record: self.said.append(handler.format(record))
-        self.interrupt = Interrupt()
-        self.lines = internals.attach([logging.Handler(), handler], lambda: ahead, self.interrupt)
+        self.lines = internals.attach([logging.Handler(), handler], lambda: ahead)
         self.lines.clock = lambda: self.now
         self.handler = handler
 
@@ -157,14 +155,6 @@ def test_a_user_s_mistake_is_a_line_and_anything_else_is_shown_whole(screen, tmp
     assert screen.log("x", "job_error", **job | {"log": ["gone.log"]}).startswith("failed: train")
 
 
-def test_after_ctrl_c_nothing_is_said_of_what_it_ended(screen):
-    screen.log("", "run_info")
-    screen.start(1, "train", study="p/s", cell="width=64-0123456789ab")
-    screen.interrupt.came = True
-    assert screen.log("RuleException: x", "error") == ""
-    assert screen.log("Error in rule train", "job_error", jobid=1, rule_name="train", log=[]) == ""
-
-
 def test_the_job_that_has_run_for_longest_is_named_with_its_time(screen):
     screen.log("", "run_info")
     assert screen.lines.longest() == ""
@@ -181,7 +171,7 @@ def test_the_job_that_has_run_for_longest_is_named_with_its_time(screen):
 
 def test_a_logger_of_the_user_s_own_is_left_alone():
     none = terminal.Ahead("", 0)
-    assert internals.attach([logging.Handler()], lambda: none, Interrupt()) is None
+    assert internals.attach([logging.Handler()], lambda: none) is None
 
 
 def test_what_is_ahead_is_counted_and_timed(monkeypatch, tmp_path):

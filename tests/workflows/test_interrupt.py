@@ -1,5 +1,6 @@
 """Ctrl-C of a workflow on a terminal."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 from workflow import SMOKE, command
 
 from repro.lineage.checkout import ROOT
@@ -24,6 +26,7 @@ def wait_for(path: Path) -> str:
     raise AssertionError(f"{path} never came")
 
 
+@pytest.mark.usefixtures("children_hear_ctrl_c")
 def test_ctrl_c_is_one_line_and_ends_jobs_that_do_not_end_by_themselves(tmp_path):
     """Every process of the terminal gets the signal; the job's is in a library and does not see
     it."""
@@ -41,8 +44,6 @@ def test_ctrl_c_is_one_line_and_ends_jobs_that_do_not_end_by_themselves(tmp_path
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell without a terminal starts what it has in the background deaf to the signal.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     job = int(wait_for(tmp_path / "job"))
     os.killpg(call.pid, signal.SIGINT)
@@ -56,3 +57,32 @@ def test_ctrl_c_is_one_line_and_ends_jobs_that_do_not_end_by_themselves(tmp_path
     assert not psutil.pid_exists(job) or psutil.Process(job).status() == psutil.STATUS_ZOMBIE
     assert not list((tmp_path / "work" / ".snakemake").glob("locks/*"))
     assert not list((tmp_path / "work" / ".snakemake").glob("calls/*.json"))
+
+
+@pytest.mark.usefixtures("children_hear_ctrl_c")
+def test_after_ctrl_c_nothing_is_said_of_what_it_ended(capsys, caplog):
+    """Found where asyncio was interrupted in the middle, and Snakemake, whose handlers were closed
+    by then, said so in 50 lines."""
+    call, before = interrupt.Interrupt(), signal.getsignal(signal.SIGINT)
+    call.listen()
+    try:
+        with pytest.raises(SystemExit):
+            signal.raise_signal(signal.SIGINT)
+        logger = logging.Logger("no handler is left")
+        logger.manager = logging.root.manager
+        logging.getLogger("snakemake").error("RuntimeError: Cannot close a running event loop")
+    finally:
+        logging.disable(logging.NOTSET)
+        signal.signal(signal.SIGINT, before)
+    assert call.came and capsys.readouterr().err == f"{interrupt.SAID}\n" and not caplog.records
+
+
+def test_a_call_in_the_background_of_a_script_leaves_ctrl_c_to_others(capsys):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    call = interrupt.Interrupt()
+    try:
+        call.listen()
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not call.came and not capsys.readouterr().err

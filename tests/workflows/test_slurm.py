@@ -121,7 +121,7 @@ def free_ports(n):
 
 
 @pytest.fixture(scope="module")
-def site():
+def site(children_hear_ctrl_c):
     """A running Slurm of one node; the file that names its partition."""
     require_slurm()
     one_at_a_time = Path(tempfile.gettempdir()) / "repro-slurm.lock"  # /etc/slurm is one
@@ -219,7 +219,6 @@ class Workflow:
                 env=environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )  # fmt: skip
 
     def wait_for(self, condition):

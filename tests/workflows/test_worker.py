@@ -32,7 +32,7 @@ input()
 
 
 @pytest.fixture(scope="module")
-def worker():
+def worker(children_hear_ctrl_c):
     """A worker's socket and process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")

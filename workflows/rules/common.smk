@@ -82,7 +82,7 @@ def priority(wildcards):
     return 0 if CALL.is_job else priorities()[wildcards.study, wildcards.cell]
 
 
-LINES = CALL.write_lines(ahead, INTERRUPT)
+LINES = CALL.write_lines(ahead)
 if LINES:
     print_no_plans()
 
