@@ -1,8 +1,8 @@
 """From one claim to what the paper prints, its verdict, and the runs behind it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from repro.core import discovery
+from repro.core import catalog, discovery
 from repro.core.papers import is_a_paper
 from repro.core.suite import Suite
 from repro.errors import UserError, nearest_few
@@ -30,15 +30,23 @@ def find_claim(word: str) -> tuple[str, str, Claim]:
 
     word: its id, perhaps after `<paper>/`; raises UserError unless it names exactly one.
     """
-    known = {
-        f"{figure_name.split('/')[0]}/{claim.id}": (figure_name, claim)
-        for figure_name in discovery.loadable_figures()
-        for claim in figure_named(figure_name).claims
-    }
+    begin = word.partition(".")[0]  # of a claim's id, the figure that has it
+    named = [n for n in catalog.figure_names() if begin in (n, n.split("/")[1])]
+    known = _claims(discovery.loadable_figures(named))
     matches = [key for key in known if word in (key, key.split("/", 1)[1])]
     if len(matches) != 1:
-        raise UserError(f"claim {word!r}: {_meant(word, matches, [*known])}")
+        every = _claims(discovery.loadable_figures())
+        raise UserError(f"claim {word!r}: {_meant(word, matches, [*every])}")
     return matches[0], *known[matches[0]]
+
+
+def _claims(figures: Iterable[str]) -> dict[str, tuple[str, Claim]]:
+    """`<paper>/<id>` -> its figure, and the claim, of all claims of figures."""
+    return {
+        f"{name.split('/')[0]}/{claim.id}": (name, claim)
+        for name in figures
+        for claim in figure_named(name).claims
+    }
 
 
 def explain(suite: Suite, word: str) -> str:
@@ -69,7 +77,7 @@ def explain(suite: Suite, word: str) -> str:
         f"  verdict: {in_words(row)}",
         f"  register: {badges.badge(row, provenance)}",
     ]
-    records = status.by_claim(every_claim()).get((paper, claim.id), [])
+    records = status.by_claim(every_claim(figure_name)).get((paper, claim.id), [])
     lines += [f"  status: {records[0]['verdict']}, by its strongest record"] if records else []
     lines += [f"    {line}" for line in status.in_words(records)]
     if row["detail"]:

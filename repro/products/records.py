@@ -324,13 +324,15 @@ def _bases(folder: Path) -> list[Path]:
     return [base for base in bases if base.with_suffix(".json").exists()]
 
 
-def every_claim() -> list[FiledClaim]:
-    """The judged claims of all records, at every scale, on all data and of every device."""
+def every_claim(figure: str = "") -> list[FiledClaim]:
+    """The judged claims of all records, at every scale, on all data and of every device; of one
+    figure, if it is given."""
     folders = sorted(path.parent for path in RECORDS.rglob(SUMS))
     return [
         filed(claim, saved["provenance"], base.with_suffix(".csv"), base.with_suffix(".png"))
         for folder in folders
         for base in _bases(folder)
+        if "/".join(base.parts[-2:]) == figure or not figure
         for saved in [read_record(base)]
         for claim in saved["claims"]
     ]

@@ -86,7 +86,7 @@ def test_pages_and_claims_json_say_the_word_of_every_status():
 @pytest.mark.parametrize("row", ROWS, ids=VERDICTS)
 def test_explain_says_the_word_and_ends_with_the_call_that_verifies(row, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(explain, "every_claim", lambda: EVERY)
+    monkeypatch.setattr(explain, "every_claim", lambda figure: EVERY)
     suite = load([])
     monkeypatch.setattr(suite, "figure_cells", lambda name: {})
     name = f"{row['paper']}/{row['claim']}"
