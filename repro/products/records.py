@@ -325,14 +325,12 @@ def _bases(folder: Path) -> list[Path]:
 
 
 def every_claim(figure: str = "") -> list[FiledClaim]:
-    """The judged claims of all records, at every scale, on all data and of every device; of one
-    figure, if it is given."""
-    folders = sorted(path.parent for path in RECORDS.rglob(SUMS))
+    """The judged claims of all records, or of one figure's, at every scale and on all data."""
     return [
         filed(claim, saved["provenance"], base.with_suffix(".csv"), base.with_suffix(".png"))
-        for folder in folders
-        for base in _bases(folder)
-        if "/".join(base.parts[-2:]) == figure or not figure
+        for listed in sorted(RECORDS.rglob(SUMS))
+        for base in _bases(listed.parent)
+        if figure in ("", "/".join(base.parts[-2:]))
         for saved in [read_record(base)]
         for claim in saved["claims"]
     ]
