@@ -149,10 +149,10 @@ def figure_stages(name: str) -> list[str]:
         raise UserError(f"figures/{name}.py: studies: {error}") from error
 
 
-def loadable_figures() -> list[str]:
-    """The figures whose files, and those of their studies, are not broken."""
+def loadable_figures(names: Iterable[str] | None = None) -> list[str]:
+    """Those of some figures, or of all, whose files and those of their studies are not broken."""
     found = []
-    for name in figure_names():
+    for name in figure_names() if names is None else names:
         with suppress(UserError):
             figure_stages(name)
             found.append(name)
