@@ -11,7 +11,7 @@ from repro.core import catalog, discovery
 from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
-from repro.products.records import on_record, only_one, read_record, recorded
+from repro.products.records import only_one, read_record, recorded
 from repro.verdicts import power
 from repro.verdicts.claims import Claim, Expectation, Measurement
 from repro.verdicts.figure import figure_named
@@ -328,4 +328,6 @@ def false_verdicts(rows: Sequence[JudgedClaim]) -> list[list[str]]:
 def page(suite: Suite) -> list[str]:
     """`false_verdicts` of the verdicts on record at the configured scale and data; lines of
     Markdown."""
-    return markdown(false_verdicts(on_record(suite)))
+    bases = (base for name in catalog.figure_names() for base in recorded(suite, name)[:1])
+    rows = [row for base in bases for row in read_record(base)["claims"]]
+    return markdown(false_verdicts(rows))

@@ -1,9 +1,10 @@
 """Committed results of each figure (records/), from which it is judged and drawn without training.
 
 A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}, and
-<figure>.small.png where the figure has a small picture. Each folder of a device has a SHA256SUMS of
-its files for `sha256sum -c`. records/claims.json has the claims of them all
-(`repro.products.claims_json`).
+<figure>.small.png where the figure has a small picture. Of an entry of the board <data> ends in
+`+entry=<its file>`, there are no claims, and the provenance has the file's text. Each folder of a
+device has a SHA256SUMS of its files for `sha256sum -c`. records/claims.json has the claims of them
+all (`repro.products.claims_json`).
 """
 
 import tempfile
@@ -64,6 +65,7 @@ class MadeOf(TypedDict):
     datasets: NotRequired[dict[str, dict]]
     seeds: NotRequired[list[int]]
     unclean: NotRequired[list[str]]
+    entry: NotRequired[dict]
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
@@ -105,6 +107,8 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     # One, or models of GPUs with one compute capability (`cells.check_compatible`).
     device = "+".join(provenance.devices(made["made"]))
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
+    if suite.config.entry:
+        suite.config.entry.refuse_another(target.with_suffix(".json"))
     data = folder.parent / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
@@ -283,13 +287,16 @@ def _seal(bases: Sequence[Path]) -> None:
 
     Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
     """
-    for folder in {base.parents[1] for base in bases}:
+    folders = {base.parents[1] for base in bases}
+    for folder in folders:
         here = [base for base in bases if folder in base.parents]
         _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in EVERY])
+    claiming = [folder for folder in folders if recorded_claims(folder)]  # an entry claims nothing
+    for folder in claiming:
         page = folder / "scoreboard.md"
         write_bytes(page, recorded_board(folder))
         _note_digests(folder, [page])
-    if bases:
+    if claiming:
         write_json(RECORDS / EVERY_CLAIM, whole(every_claim(), history.head() or ""))
 
 
@@ -304,13 +311,6 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
             digests[name] = sha256_file(path)
     lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
     write_bytes(folder / SUMS, "".join(lines).encode())
-
-
-def on_record(suite: Suite) -> list[JudgedClaim]:
-    """The judged claims on record at the configured scale and data."""
-    names = catalog.figure_names()
-    bases = (base for name in names for base in recorded(suite, name)[:1])
-    return [row for base in bases for row in read_record(base)["claims"]]
 
 
 def recorded_claims(folder: Path) -> list[JudgedClaim]:

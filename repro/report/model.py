@@ -16,7 +16,7 @@ from repro.products.claims_json import FiledClaim, filed
 from repro.products.forecast import promise
 from repro.products.known import Known, find
 from repro.products.records import describe
-from repro.report import asides, settings
+from repro.report import settings
 from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
@@ -24,7 +24,7 @@ from repro.report.text import counted, sentence
 from repro.verdicts import badge as badges
 from repro.verdicts import evidence, power
 from repro.verdicts.claims import CONTROL, KINDS, TRAINING, Claim, Expectation
-from repro.verdicts.figure import Asides, figure_named
+from repro.verdicts.figure import figure_named
 from repro.verdicts.judged_claims import JudgedClaim, decided_by, of_a_paper, outcome
 from repro.verdicts.judging import table_of
 from repro.verdicts.typeset import Table
@@ -178,13 +178,6 @@ class FigureView:
     def table(self) -> Table | None:
         """What it shows if that is a table; None where it is a plot."""
         return table_of(self.name, self.known.data, self.suite.config.scale)
-
-    @cached_property
-    def asides(self) -> Asides | None:
-        """What it shows beside the rows of its table; None where there is no such thing."""
-        if self.table is None:
-            return None
-        return asides.asides(self.name, self.known.data, self.suite.config.scale, self.table)
 
     @property
     def outcome(self) -> str:

@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -22,10 +22,9 @@ from repro.lineage.provenance import code_versions, commit, listed, standing
 from repro.products import claims_json, forecast
 from repro.products.known import origin
 from repro.products.picture import unclean
-from repro.report import address, asides, board, front, text
+from repro.report import address, board, front, text
 from repro.report.model import FigureView, PaperView, Site
 from repro.verdicts import claims
-from repro.verdicts.figure import Aside
 from repro.verdicts.judged_claims import JudgedClaim, interval, told
 from repro.verdicts.typeset import no_formula
 from repro.verdicts.words import NOT_REPRODUCED, SEEN, STATUSES, counted
@@ -65,9 +64,7 @@ def write(shown: Site, folder: Path) -> None:
         files = copy_files(figure, folder)
         plot = script_json(figure.plot.content()) if figure.plot else ""
         page = folder / f"{figure.path}.html"
-        beside = figure.asides.rows if figure.asides else ()
-        links = [row_links(shown, figure, row, folder) for row in beside]
-        values = {"files": files, "plot": plot, "links": links, "stated": claims_of}
+        values = {"files": files, "plot": plot, "stated": claims_of}
         sorted_claims = front.by_verdict(figure.claims)
         aside = figure not in shown.main
         fill(
@@ -79,7 +76,7 @@ def write(shown: Site, folder: Path) -> None:
             aside=aside,
             **values,
         )
-    board.write(shown, folder, fill, lambda figure, aside: row_links(shown, figure, aside, folder))
+    board.write(shown, folder, fill, lambda *asked: cell_links(shown, folder, *asked))
 
 
 def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
@@ -110,19 +107,26 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     return {what: quote(name) for what, name in names.items()}
 
 
-def row_links(shown: Site, figure: FigureView, aside: Aside, folder: Path) -> list[tuple[str, str]]:
-    """The links beside a row of a figure's table, as words and an address from the site's root. The
-    files that they lead to are copied. Raises UserError where a target does not exist."""
+def cell_links(
+    shown: Site, folder: Path, figure: FigureView, plots: Mapping[str, str], files: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The links of a cell of the board, as words and an address from the site's root. The files
+    that they lead to are copied. Raises UserError where a target does not exist.
+
+    plots: words -> `<paper>/<figure>#<what its plot is asked>`, as `transfer/shift#workload=mlp`: a
+    setting's value by its column's name, `up`, `along`, and `table=open`; left out where the site
+    has not that figure. files: paths in the checkout.
+    """
     pages = {f.name: f.page for f in shown.figures if f.place == figure.place}
     links = []
-    for words, target in aside.figures.items():
+    for words, target in plots.items():
         name, _, state = target.partition("#")
         if name not in catalog.figure_names():
             hint = did_you_mean(name, catalog.figure_names())
-            raise UserError(f"figures/{figure.name}.py: asides link to figure {name!r}, {hint}")
+            raise UserError(f"figures/{figure.name}.py: the board leads to figure {name!r}, {hint}")
         if name in pages:
             links.append((words, f"{pages[name]}#{state}" if state else pages[name]))
-    return links + [(Path(path).name, copy_source(figure, path, folder)) for path in aside.files]
+    return links + [(Path(path).name, copy_source(figure, path, folder)) for path in files]
 
 
 def copy_source(figure: FigureView, path: str, folder: Path) -> str:
@@ -130,7 +134,7 @@ def copy_source(figure: FigureView, path: str, folder: Path) -> str:
     address. Raises UserError where there is no such file."""
     root, source = ROOT.resolve(), (ROOT / path).resolve()
     if not (source.is_file() and source.is_relative_to(root)):
-        raise UserError(f"figures/{figure.name}.py: asides link to {path}, no file of the checkout")
+        raise UserError(f"figures/{figure.name}.py: leads to {path}, no file of the checkout")
     name = f"source/{source.relative_to(root).as_posix()}.txt"
     _copy(source, folder / name)
     return quote(name)
@@ -176,7 +180,6 @@ def templates() -> "Environment":
         "minutes": text.minutes,
         "sha256": sha256_file,
         "arithmetic": arithmetic.of,
-        "drawn": asides.drawn,
         "versions": lambda made: listed(code_versions(made)),
         "standing": standing,
         "unclean": unclean,
