@@ -104,6 +104,8 @@ def parser() -> argparse.ArgumentParser:
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
     added = add("verify", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--log", type=Path, metavar="FILE", help=log)
+    cell = "only train one cell anew, which chance draws, and hold it against the record"
+    added.add_argument("--cell", action="store_true", help=cell)
 
     group("A parametrization")
     added = add("coordinate-check", what={"metavar": "parametrization"})

@@ -209,12 +209,8 @@ def report(suite: "Suite", arguments: Namespace) -> str:
 
 
 def record(suite: "Suite", arguments: Namespace) -> str:
-    """Copy the configured figures' data to records/; of an entry, its losses beside its file."""
+    """Copy the configured figures' data to records/."""
     from repro.products import records
-    from repro.transfer_bench import entries
-
-    if suite.config.entry:
-        return entries.record(suite, suite.config.entry)
 
     return "\n".join(map(str, records.record(suite, arguments.unclean)))
 
@@ -296,13 +292,11 @@ def redraw(suite: "Suite", arguments: Namespace) -> str:
 
 def verify(suite: "Suite", arguments: Namespace) -> str | None:
     """Hold new data against records/."""
-    if suite.config.entry:
-        from repro.transfer_bench import entries
-
-        return entries.verify(suite, suite.config.entry, entries.shown)
     from repro.files import write_json
-    from repro.products import verify
+    from repro.products import anew, verify
 
+    if arguments.cell:
+        return anew.verify_cell(suite, arguments.figures, anew.shown)
     outcomes = verify.verify(suite, arguments.figures)
     for outcome in outcomes:
         print(outcome, flush=True)

@@ -2,7 +2,9 @@
 are fixed."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from figures.transfer._losses import (
     NAME,
@@ -12,10 +14,12 @@ from figures.transfer._losses import (
     by_ratio,
     hardly_learned,
 )
+from repro.lineage.checkout import ROOT
 from repro.transfer_bench import references
 from repro.transfer_bench.matrix import Board, BoardRow, board, board_row
 from repro.transfer_bench.references import Setting
 from repro.transfer_bench.score import Chain, Reference, chain
+from widthwise.parametrization import shipped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +93,12 @@ def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[
     return [board_row(*key, each, known, lacking, source) for key, each in by_row.items()]
 
 
+def references_of(data, scale: str, version: str, label: str, digest: str):
+    """Rows that would be the references of a new version (a test holds the rows on file to it)."""
+    rows = entries(data, scale, version)
+    return references.taken(version, scale, label, digest, settings(data), rows)
+
+
 def matrix(data, scale: str, more: Iterable[BoardRow] = (), version: str = VERSION) -> Board:
     """The board of the suite's runs and of other entries."""
     here = settings(data)
@@ -99,3 +109,16 @@ def matrix(data, scale: str, more: Iterable[BoardRow] = (), version: str = VERSI
             known[column] = reference
     shown = {column: words for column, words in COLUMNS.items() if column in here}
     return board(version, shown, known, [*entries(data, scale, version), *more])
+
+
+def leads_to(row: BoardRow, column: str) -> tuple[dict[str, str], list[str]]:
+    """What a cell of the board leads to: words -> a figure's curves or runs, and files that made
+    them; of an entry that was sent in, its record, which has all of it."""
+    if row.source:
+        return {}, [row.source]
+    study = study_of(column, row.optimizer)
+    figure = "transfer/sgd" if study in OPTIMIZERS else "transfer/shift"
+    curves = f"{figure}#" + urlencode({"workload": study, NAME: row.parametrization})
+    rules = Path(shipped()[row.parametrization]["__file__"]).relative_to(ROOT).as_posix()
+    links = {"curves": curves, "runs": f"{curves}&table=open"}
+    return links, [f"studies/transfer/{study}.py", rules]

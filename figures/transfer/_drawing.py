@@ -8,7 +8,6 @@ from figures.transfer._losses import ORDER, WORKLOADS, Losses
 from repro.statistics import t_interval
 from repro.verdicts.words import INCONCLUSIVE
 
-SMALL = {"width": 1.75, "height": 1.7}
 COLUMNS = 3  # of panels, one a workload
 CUT = 130  # % of the width's gain lost at which an axis ends
 PARTS = ("by the parametrization", "for want of retuning")
@@ -45,39 +44,6 @@ def mark_cut(axes, x, low, high, color) -> None:
         at = np.asarray(x)[beyond]
         (arrows,) = axes.plot(at, [edge] * len(at), mark, ms=3, color=color, clip_on=False)
         arrows.set_in_layout(False)  # they belong to the panel's edge
-
-
-def draw_all_bowls(workloads: dict[str, Losses]):
-    """Bowls, a row a workload and a column a parametrization."""
-    from matplotlib.ticker import LogLocator
-
-    from repro.verdicts import drawing
-
-    names = [n for n in ORDER if any(n in losses.names for losses in workloads.values())]
-    figure, axes = drawing.panels(len(names), len(workloads), **SMALL)
-    for row, (workload, losses) in zip(axes, workloads.items(), strict=True):
-        low = min(found.mean().min() for found in losses.curves.values())
-        room = 3 * abs(losses.gain())  # worse losses are cut off
-        for place, name in zip(row, names, strict=True):
-            if name not in losses.names:
-                place.axis("off")
-                where = {"ha": "center", "va": "center", "transform": place.transAxes}
-                place.text(0.5, 0.5, f"{name}: not run", fontsize=7, color="0.5", **where)
-                continue
-            draw_bowls(place, losses, name)
-            place.set_title(name, fontsize=8)
-            show(place, low - 0.1 * room, low + room)
-            drawing.log2_axis(place.xaxis)
-            place.xaxis.set_major_locator(LogLocator(base=4))  # every second octave
-            place.tick_params(labelsize=6)
-            place.set_xlabel("learning rate", fontsize=7)
-            last = place
-        row[0].set_ylabel(f"{WORKLOADS[workload]}\nloss (nats)", fontsize=8)
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-        name_marks(last)
-        # Right of all columns also where the last is empty, else it parts the columns before.
-        row[-1].legend(*last.get_legend_handles_labels(), fontsize=6, **beside)
-    return figure
 
 
 def name_marks(axes) -> None:

@@ -28,6 +28,9 @@ from repro.verdicts.figure import Figure
 from repro.verdicts.noise import Design
 from repro.verdicts.power import AS_CLAIMED, SIDES, SIGN, Laws
 
+# What the board's page asks of this figure.
+VERSION, NAMES, entries, leads_to = _board.VERSION, _losses.ORDER, _board.entries, _board.leads_to
+matrix = _board.matrix
 RIVALS = ("full-alignment", "LVP")  # what is compared with muP on the decoder
 RULED_OUT = Laws("the embedding alone", ("every layer",))
 OF_NETWORKS = "they say it of their networks, not of each of these"
@@ -193,7 +196,7 @@ def levels(design, losses: Losses, rows, log2, law: str, side: int, workload: st
 
 
 def draw(data, scale):
-    return _matrix.draw_board(_board.matrix(data, scale))
+    return _matrix.draw_board(matrix(data, scale))
 
 
 FIGURE = Figure(
@@ -213,10 +216,10 @@ FIGURE = Figure(
         "Bars: 95 % interval of the whole chain, over tuning and judging seeds; arrows: it goes "
         "on. Stars: the least lost of a workload, and what a paired test does not part from it. "
         "Numbers at the medians: entries of one number are tied. Ref.: its own tuned loss is the "
-        "reference. Undefined: `scores` says why; a panel undefined for all is left out. Data are "
-        "seen once, losses are of the last "
-        "fifth of the steps. Claims and title have regret by the grid, both best rates points of "
-        "it, as two of them are registered; what it is by parabolas stands beside each."
+        "reference. Undefined: the board's page says why; a panel undefined for all is left out. "
+        "Data are seen once, losses are of the last fifth of the steps. Claims and title have "
+        "regret by the grid, both best rates points of it, as two of them are "
+        "registered; what it is by parabolas stands beside each."
     ),
     studies=_losses.STUDIES,
     answers=ANSWERS,

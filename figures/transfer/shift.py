@@ -96,7 +96,7 @@ FIGURE = Figure(
     ),
     caption=(
         "The best learning rate, vertex of a parabola through the rates within an octave of the "
-        "best of the curves in `bowls`, against the width under each parametrization, a panel a "
+        "best of a width's curve, against the width under each parametrization, a panel a "
         "workload. Bars: 95 % interval over seeds, arrows: it goes on; a cross and no point where "
         "a seed's curve has no minimum inside its rates. Guides: constant (dotted) and 1/n "
         "(dash-dotted), from the narrow model's best rate, which is the same model under all of "

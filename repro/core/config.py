@@ -218,8 +218,9 @@ def is_data_label(label: str, datasets: Collection[str]) -> bool:
 
 
 def data_label(config: Config, identities: Mapping[str, Mapping]) -> str:
-    """The data part of every path under results/: the default source, then every dataset that has
-    another one; a folder by a digest, so that two folders of one dataset never mix.
+    """The data part of every path under results/ and records/: the default source, then every
+    dataset that has another one; a folder by a digest, so that two folders of one dataset never
+    mix; last, whose entry of the board it is.
 
     identities: dataset -> identity, at least for every dataset in `config.sources`.
     """
@@ -229,4 +230,5 @@ def data_label(config: Config, identities: Mapping[str, Mapping]) -> str:
         if kind == "folder":
             kind += "-" + sha256(canonical_json(identities[name]))[:8]
         parts.append(f"{name}={kind}")
+    parts += [f"entry={config.entry.stem}"] if config.entry else []
     return "+".join(parts)

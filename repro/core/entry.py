@@ -18,17 +18,17 @@ from typing import Any
 from repro.core.names import StageName
 from repro.core.study import Study
 from repro.errors import UserError
-from repro.files import open_file, read_sealed, sha256, write_bytes
+from repro.files import open_file, read_json, sha256, write_bytes
 from repro.lineage import foreign
 from widthwise.parametrization.named import find
 
-FIGURE = "transfer/scores"  # whose runs an entry has
+FIGURE = "transfer/leaderboard"  # whose runs an entry has
 WORKLOADS = ("decoder", "mlp", "gru", "vit")  # of it, those that are cheap
 STAGES = ("proxy", "wide")
 FOLDER = Path("results", "entries")  # copies that a run takes, whatever becomes of the file
 WORDS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon", "lion": "Lion"}
 NAME = r"[A-Za-z0-9][A-Za-z0-9 (),.=_+-]{0,38}[A-Za-z0-9)]|[A-Za-z0-9]"
-FILE = r"\w[\w.+-]{0,59}\.py"
+STEM = r"\w[\w-]{0,59}"  # of its file: a folder of records/ has it
 MOST = 100_000  # characters of a file
 COOKIE = re.compile(r"coding[:=]\s*[-\w.]+")  # PEP 263: code that reads as a comment
 PROXY = "(proxy)"  # of runs at the narrow width, which all rows share
@@ -38,11 +38,12 @@ CONSTANTS = ("NAME", "PARAMETRIZATION", "OPTIMIZER", "OCTAVES")
 
 @dataclass(frozen=True)
 class EntryFile:
-    """What an entry's file says. given: where it was. text: of it. parametrization: a name, or ""
-    where it has rules of its own. settings: what replaces a workload's optimizer settings. octaves:
-    the grids' shift."""
+    """What an entry's file says. given: where it was. stem: of its name. text: of it.
+    parametrization: a name, or "" where it has rules of its own. settings: what replaces a
+    workload's optimizer settings. octaves: the grids' shift."""
 
     given: str
+    stem: str
     text: str
     name: str
     parametrization: str
@@ -61,19 +62,19 @@ class EntryFile:
         return sha256(self.text.encode())
 
     @property
-    def file(self) -> str:
-        """The name of its file."""
-        return f"{Path(self.given).stem}.py"
-
-    @property
     def copy(self) -> Path:
         """Where its runs find it: an editor that saves another text moves no run that goes on."""
-        return FOLDER / self.digest[:12] / self.file
+        return FOLDER / self.digest[:12] / f"{self.stem}.py"
 
     @property
-    def record(self) -> Path:
-        """The file of its losses, beside it."""
-        return Path(self.given).with_suffix(".json")
+    def as_recorded(self) -> dict:
+        """What its runs' provenance says of it, and `of_record` reads."""
+        return {"file": f"{self.stem}.py", "lines": self.text.split("\n")}
+
+    def refuse_another(self, there: Path) -> None:
+        """Raise UserError where a record's JSON is there and of an entry of another name."""
+        if there.exists() and load(str(there)).name != self.name:
+            raise UserError(f"{there}: is of another entry; give {self.given} another name")
 
     def keep(self) -> "EntryFile":
         """This, with its copy there. Raises UserError where the copy holds another text."""
@@ -112,27 +113,40 @@ def is_entered(stage: StageName) -> bool:
 
 
 def load(given: str) -> EntryFile:
-    """An entry by its file, or by the JSON of its losses, which holds the file's text."""
+    """An entry by its file, or by the JSON of its record, which holds the file's text."""
     path = Path(given)
     if path.suffix not in (".py", ".json") or not path.is_file():
         raise UserError(f"config key entry: {given!a} is no file; give a FILE.py that has a NAME")
     if path.suffix == ".json":
-        text = read_sealed(path, remedy=REMEDY).get("file")
-        if not isinstance(text, dict) or not isinstance(text.get("text"), str):
-            raise UserError(f"{given}: holds no entry of the board; give its FILE.py")
-        return parse(text["text"], given)
+        return of_record(read_json(path, REMEDY), given)
     with open_file(path) as file:
         content = file.read(MOST + 1)
     try:
-        return parse(content.decode(), given)
+        return parse(content.decode(), given, path.stem)
     except UnicodeDecodeError as error:
         raise UserError(f"{given}: is no UTF-8 text ({error.reason}); save it as such") from None
 
 
-def parse(text: str, given: str) -> EntryFile:
+def of_record(saved: Any, given: str) -> EntryFile:
+    """The entry that a record's JSON is of. Raises UserError, naming it, where there is none."""
+    made_of = saved.get("provenance") if isinstance(saved, dict) else None
+    found = made_of.get("entry") if isinstance(made_of, dict) else None
+    if not (
+        isinstance(found, dict)
+        and foreign.fits(found.get("file"), rf"{STEM}\.py")
+        and foreign.fits(found.get("lines"), [r"[^\n]*"])
+    ):
+        raise UserError(f"{given}: holds no entry of the board; {REMEDY}")
+    return parse("\n".join(found["lines"]), given, found["file"].removesuffix(".py"))
+
+
+def parse(text: str, given: str, stem: str = "entry") -> EntryFile:
     """What an entry's text says, which is not carried out. Raises UserError, naming the file, on
-    one that is no entry, and on one whose code may look to a reader like another."""
+    one that is no entry, and on one whose code may look to a reader like another. stem: of its
+    name."""
     check_text(text, given)
+    if not foreign.fits(stem, STEM):
+        raise UserError(f"{given}: a folder is named by it; name it by letters, digits, _ and -")
     said, has_rules = _literals(text, given)
     name, settings, octaves = said.get("NAME"), said.get("OPTIMIZER", {}), said.get("OCTAVES", 0.0)
     if not foreign.fits(name, NAME):
@@ -156,7 +170,7 @@ def parse(text: str, given: str) -> EntryFile:
             find(parametrization)
         except UserError as error:
             raise UserError(f"{given}: {error}") from None
-    return EntryFile(given, text, str(name), parametrization, dict(settings), float(octaves))
+    return EntryFile(given, stem, text, str(name), parametrization, dict(settings), float(octaves))
 
 
 def check_text(text: str, given: str) -> None:

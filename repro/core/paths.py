@@ -28,6 +28,7 @@ class Paths:
     """The paths at one scale and choice of data.
 
     label: the data part of a path (`repro.core.config.data_label`).
+    root: the folder of all results.
     identity: dataset name -> its identity (revision, digest of its content). A digest of it names
         the folder of the prepared dataset, so that two versions never mix.
     """
@@ -35,11 +36,12 @@ class Paths:
     scale: str
     label: str
     identity: Callable[[str], Mapping]
+    root: Path = Path("results")
 
     @cached_property
     def results(self) -> Path:
         """The folder of all results at this scale on this data."""
-        return Path("results") / self.scale / self.label
+        return self.root / self.scale / self.label
 
     @cached_property
     def runs(self) -> Path:

@@ -10,6 +10,7 @@ What is made
 What is kept
   records.py      what is kept of a figure in records/
   verify.py       new results held against records/
+  anew.py         one cell trained anew, held against a record
   known.py        which of results/ and records/ shows a figure
   forecast.py     how long jobs will take on this machine
 

@@ -96,7 +96,7 @@ def write_text(
     found = outcome(figure_name, results)
     lines = [f"# {plain(figure.title)}", "", *([f"**{plain(found)}.**", ""] if found else [])]
     lines += [*shown, "", plain(figure.caption), ""]
-    if chosen := provenance["chosen_after_seeing"]:
+    if chosen := provenance.get("chosen_after_seeing"):
         lines += [plain(f"Settings chosen after seeing results: {chosen}."), ""]
     stated = statements.of_paper(figure_name.split("/")[0])
     rows = [
@@ -106,7 +106,8 @@ def write_text(
     lines += [*markdown([words.HEAD, *rows]), ""] if rows else []
     readings = [[plain(part) for part in words.reading(row)] for row in results["readings"]]
     lines += [*markdown([words.READ, *readings]), ""] if readings else []
-    if larger := words.larger(figure.tests, provenance["scale"], provenance["embedded"]):
+    tests = () if "entry" in provenance else figure.tests
+    if larger := words.larger(tests, provenance["scale"], provenance["embedded"]):
         lines += [f"{larger}.", ""]
     lines += [f"{plain(unclean(provenance))}", ""] if unclean(provenance) else []
     lines += [plain(footer(figure_name, provenance, sha256_file(data)))]

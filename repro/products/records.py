@@ -1,9 +1,10 @@
 """Committed results of each figure (records/), from which it is judged and drawn without training.
 
 A record is four files, records/<scale>/<data>/<device>/<paper>/<figure>.{csv,json,png,md}, and
-<figure>.small.png where the figure has a small picture. Each folder of a device has a SHA256SUMS of
-its files for `sha256sum -c`. records/claims.json has the tests and readings of them all
-(`repro.products.claims_json`).
+<figure>.small.png where the figure has a small picture. Of an entry of the board <data> ends in
+`+entry=<its file>`, there are no tests, and the provenance has the file's text. Each folder of a
+device has a SHA256SUMS of its files for `sha256sum -c`. records/claims.json has the tests and
+readings of them all (`repro.products.claims_json`).
 """
 
 import tempfile
@@ -28,7 +29,7 @@ from repro.products.claims_json import Part, check_results, filed, read_results,
 from repro.products.picture import write_figure, write_text
 from repro.products.published import DATA, PROVENANCE, RESULTS, put
 from repro.products.run_table import chosen_after_seeing
-from repro.verdicts.results import Judged, Results
+from repro.verdicts.results import Results
 
 RECORDS = ROOT / "records"
 SUMS = "SHA256SUMS"
@@ -69,6 +70,7 @@ class MadeOf(TypedDict):
     datasets: NotRequired[dict[str, dict]]
     seeds: NotRequired[list[int]]
     unclean: NotRequired[list[str]]
+    entry: NotRequired[dict]
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
@@ -111,6 +113,8 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     # One, or models of GPUs with one compute capability (`cells.check_compatible`).
     device = "+".join(provenance.devices(made["made"]))
     target = _below_records(suite.config.scale, suite.label, device, figure_name)
+    if suite.config.entry:
+        suite.config.entry.refuse_another(target.with_suffix(".json"))
     data = folder / DATA
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
@@ -281,10 +285,11 @@ def _seal(bases: Sequence[Path]) -> None:
 
     Other files keep the digests they have in SHA256SUMS, so that a change by hand is still found.
     """
-    for folder in {base.parents[1] for base in bases}:
+    folders = {base.parents[1] for base in bases}
+    for folder in folders:
         here = [base for base in bases if folder in base.parents]
         _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in EVERY])
-    if bases:
+    if not all(map(is_entry, folders)):
         write_json(RECORDS / CLAIMS, whole(every(), history.head() or ""))
 
 
@@ -301,23 +306,16 @@ def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
     write_bytes(folder / SUMS, "".join(lines).encode())
 
 
-def on_record(suite: Suite) -> list[Judged]:
-    """The tests on record at the configured scale and data."""
-    names = catalog.figure_names()
-    bases = (base for name in names for base in recorded(suite, name)[:1])
-    return [row for base in bases for row in read_record(base)["tests"]]
-
-
-def _bases(folder: Path) -> list[Path]:
-    """The records in a folder of them, by paper and figure."""
-    bases = (folder / name for name in catalog.figure_names())
-    return [base for base in bases if base.with_suffix(".json").exists()]
-
-
 def every() -> list[Part]:
     """What claims.json has of all records, at every scale, on all data and of every device."""
-    folders = sorted(path.parent for path in RECORDS.rglob(SUMS))
-    return [part(base) for folder in folders for base in _bases(folder)]
+    folders = sorted(path.parent for path in RECORDS.rglob(SUMS) if not is_entry(path.parent))
+    bases = (folder / name for folder in folders for name in catalog.figure_names())
+    return [part(base) for base in bases if base.with_suffix(".json").exists()]
+
+
+def is_entry(folder: Path) -> bool:
+    """Whether a folder of records is of an entry of the board, of which nothing is tested."""
+    return "+entry=" in folder.parts[-2]
 
 
 def bases(figure_name: str) -> list[Path]:

@@ -15,7 +15,7 @@ from repro.verdicts.tabulate import as_csv, tabulate
 def made_of(suite: Suite, figure_name: str) -> dict:
     """What a figure's runs are, as its provenance.json says it."""
     file = suite.config.entry
-    return ({"entry": [file.name, file.optimizer]} if file else {}) | {
+    return ({"entry": file.as_recorded} if file else {}) | {
         "figure": figure_name,
         "scale": suite.config.scale,
         "data": suite.data_description(figure_name),

@@ -268,8 +268,8 @@ def _close(a: float | None, b: float | None, tolerance: float) -> bool:
     return math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-12)
 
 
-def difference(new, old) -> str:
-    """The first place where two tables differ by more than TOLERANCE, in words; "" if there is
+def difference(new, old, tolerance: float = TOLERANCE) -> str:
+    """The first place where two tables differ by more than a tolerance, in words; "" if there is
     none. new, old: DataFrames."""
     import numpy as np
 
@@ -278,7 +278,7 @@ def difference(new, old) -> str:
     for column in new.columns:
         a, b = new[column], old[column]
         if a.dtype.kind == "f" or b.dtype.kind == "f":
-            close = np.isclose(a.astype(float), b.astype(float), rtol=TOLERANCE, equal_nan=True)
+            close = np.isclose(a.astype(float), b.astype(float), rtol=tolerance, equal_nan=True)
         else:
             close = (a == b).to_numpy()
         if not close.all():

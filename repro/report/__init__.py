@@ -11,7 +11,6 @@ The site
   plot.py      a figure's data as columns, for the plot of its page
   strip.py     a claim's bound and interval on one axis
   board.py     the board of transfer, a page of its own
-  asides.py    what a figure puts beside the rows of its table
   text.py      formulae, Markdown and sentences as HTML
 
 Parts of pages that a command writes

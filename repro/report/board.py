@@ -10,7 +10,6 @@ from repro.report.model import FigureView, Site
 from repro.transfer_bench import leaders, references
 from repro.transfer_bench.matrix import FEWEST, Board, BoardRow
 from repro.transfer_bench.score import Estimate, Interval
-from repro.verdicts.figure import Aside
 
 NAME = "board.html"
 
@@ -90,16 +89,18 @@ def write(
     shown: Site,
     folder: Path,
     fill: Callable,
-    linked: Callable[[FigureView, Aside], list[tuple[str, str]]],
+    linked: Callable[..., list[tuple[str, str]]],
 ) -> None:
     """Write the board's pages, one a place; none where the scores are not in the site.
 
-    linked: (figure, aside) -> its links, whose files are copied (`pages.row_links`).
+    linked: (figure, plots, files) -> links, whose files are copied (`pages.cell_links`).
     """
     figures = [figure for figure in shown.figures if figure.name == leaders.FIGURE]
     for figure in figures:
         others = {f.place: address(f, shown) for f in figures if f is not figure}
-        page = made(figure, address(figure, shown), others, linked)
+        here = [f for f in shown.figures if f.place == figure.place and f.name in leaders.FIGURES]
+        board = leaders.board(figure.suite, [each.known.data for each in here])
+        page = made(figure, board, address(figure, shown), others, linked)
         fill(folder / page.page, "board.md", board=page)
 
 
@@ -113,9 +114,10 @@ def is_shown(shown: Site) -> bool:
     return any(figure.name == leaders.FIGURE for figure in shown.main)
 
 
-def made(figure: FigureView, page: str, elsewhere: Mapping[str, str], linked: Callable) -> Page:
-    """A board's page from its figure's data and what was sent in."""
-    board = leaders.board(figure.suite, figure.known.data)
+def made(
+    figure: FigureView, board: Board, page: str, elsewhere: Mapping[str, str], linked: Callable
+) -> Page:
+    """A board's page."""
     columns = [
         Column(words, *held_against(board, column), column)
         for column, words in board.columns.items()
@@ -168,7 +170,7 @@ def row_of(figure: FigureView, board: Board, row: BoardRow, linked: Callable) ->
                 "; ".join(filter(None, [found.own, found.note])),
                 mark(board.best.get(column, ()), row.name),
                 found.reference == row.name,
-                linked(figure, module.aside_of(row, column)),
+                linked(figure, *module.leads_to(row, column)),
             )
         )
     known = math.isfinite(row.median.value)

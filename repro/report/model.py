@@ -18,13 +18,13 @@ from repro.products.forecast import promise
 from repro.products.known import Known, find
 from repro.products.records import describe
 from repro.products.run_table import chosen_after_seeing
-from repro.report import asides, settings
+from repro.report import settings
 from repro.report.places import others
 from repro.report.plot import Plot, plot
 from repro.report.strip import Strip, strip
 from repro.verdicts import badge as badges
 from repro.verdicts import statements, words
-from repro.verdicts.figure import Asides, figure_named
+from repro.verdicts.figure import figure_named
 from repro.verdicts.judging import outcome, table_of
 from repro.verdicts.results import Judged, paper_of
 from repro.verdicts.statements import Statement
@@ -173,13 +173,6 @@ class FigureView:
     def table(self) -> Table | None:
         """What it shows if that is a table; None where it is a plot."""
         return table_of(self.name, self.known.data, self.suite.config.scale)
-
-    @cached_property
-    def asides(self) -> Asides | None:
-        """What it shows beside the rows of its table; None where there is no such thing."""
-        if self.table is None:
-            return None
-        return asides.asides(self.name, self.known.data, self.suite.config.scale, self.table)
 
     @property
     def outcome(self) -> str:

@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -22,11 +22,11 @@ from repro.lineage.provenance import code_versions, commit, listed, standing
 from repro.products import claims_json, forecast, summary
 from repro.products.known import origin
 from repro.products.picture import unclean
-from repro.report import address, asides, board, front, text
+from repro.report import address, board, front, text
 from repro.report.front import SMOKE, Tested
 from repro.report.model import FigureView, PaperView, Site, address_of
 from repro.verdicts import answers, words
-from repro.verdicts.figure import Aside, figure_named
+from repro.verdicts.figure import figure_named
 from repro.verdicts.typeset import no_formula
 
 if TYPE_CHECKING:
@@ -67,12 +67,10 @@ def write(shown: Site, folder: Path) -> None:
         files = copy_files(figure, folder)
         plot = script_json(figure.plot.content()) if figure.plot else ""
         page = folder / f"{figure.path}.html"
-        beside = figure.asides.rows if figure.asides else ()
-        links = [row_links(shown, figure, row, folder) for row in beside]
-        values = {"files": files, "plot": plot, "links": links, "tests": tests}
+        values = {"files": files, "plot": plot, "tests": tests}
         aside = figure not in shown.main
         fill(page, "figure.md", figure=figure, paper=paper, aside=aside, **values)
-    board.write(shown, folder, fill, lambda figure, aside: row_links(shown, figure, aside, folder))
+    board.write(shown, folder, fill, lambda *asked: cell_links(shown, folder, *asked))
 
 
 def lead_on(figure: FigureView, tests: Mapping[str, Tested], folder: Path) -> None:
@@ -114,19 +112,26 @@ def copy_files(figure: FigureView, folder: Path) -> dict[str, str]:
     return {what: quote(name) for what, name in names.items()}
 
 
-def row_links(shown: Site, figure: FigureView, aside: Aside, folder: Path) -> list[tuple[str, str]]:
-    """The links beside a row of a figure's table, as words and an address from the site's root. The
-    files that they lead to are copied. Raises UserError where a target does not exist."""
+def cell_links(
+    shown: Site, folder: Path, figure: FigureView, plots: Mapping[str, str], files: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The links of a cell of the board, as words and an address from the site's root. The files
+    that they lead to are copied. Raises UserError where a target does not exist.
+
+    plots: words -> `<paper>/<figure>#<what its plot is asked>`, as `transfer/shift#workload=mlp`: a
+    setting's value by its column's name, `up`, `along`, and `table=open`; left out where the site
+    has not that figure. files: paths in the checkout.
+    """
     pages = {f.name: f.page for f in shown.figures if f.place == figure.place}
     links = []
-    for shown_as, target in aside.figures.items():
+    for shown_as, target in plots.items():
         name, _, state = target.partition("#")
         if name not in catalog.figure_names():
             hint = did_you_mean(name, catalog.figure_names())
-            raise UserError(f"figures/{figure.name}.py: asides link to figure {name!r}, {hint}")
+            raise UserError(f"figures/{figure.name}.py: the board leads to figure {name!r}, {hint}")
         if name in pages:
             links.append((shown_as, f"{pages[name]}#{state}" if state else pages[name]))
-    return links + [(Path(path).name, copy_source(figure, path, folder)) for path in aside.files]
+    return links + [(Path(path).name, copy_source(figure, path, folder)) for path in files]
 
 
 def copy_source(figure: FigureView, path: str, folder: Path) -> str:
@@ -134,7 +139,7 @@ def copy_source(figure: FigureView, path: str, folder: Path) -> str:
     address. Raises UserError where there is no such file."""
     root, source = ROOT.resolve(), (ROOT / path).resolve()
     if not (source.is_file() and source.is_relative_to(root)):
-        raise UserError(f"figures/{figure.name}.py: asides link to {path}, no file of the checkout")
+        raise UserError(f"figures/{figure.name}.py: leads to {path}, no file of the checkout")
     name = f"source/{source.relative_to(root).as_posix()}.txt"
     _copy(source, folder / name)
     return quote(name)
@@ -184,7 +189,6 @@ def templates() -> "Environment":
         "minutes": text.minutes,
         "sha256": sha256_file,
         "arithmetic": arithmetic.of,
-        "drawn": asides.drawn,
         "versions": lambda made: listed(code_versions(made)),
         "standing": standing,
         "unclean": unclean,

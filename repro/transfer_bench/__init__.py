@@ -3,6 +3,5 @@
 score.py       what an entry loses on a workload, against a reference that is fixed
 matrix.py      entries by workloads, ties by paired tests
 references.py  what is fixed, under which version
-leaders.py     the board from what is on record and was sent in
-entries.py     entries on file: read, held against the plan, runs made anew
+leaders.py     the board from what is on record, entries among it
 """

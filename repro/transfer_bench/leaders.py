@@ -1,49 +1,86 @@
-"""The board of transfer from what is on record, with entries that were sent in. No torch."""
+"""The board of transfer from what is on record: the suite's own runs, and entries'. No torch."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
-from repro.core import catalog
+from repro.core import catalog, entry
+from repro.core.entry import FIGURE, PROXY, WORKLOADS
 from repro.core.suite import Suite
 from repro.errors import UserError
-from repro.products.records import describe, read_record, recorded
-from repro.transfer_bench import entries
+from repro.products.records import RECORDS, describe, read_record, recorded
 from repro.transfer_bench.matrix import FEWEST, Board, BoardRow
 from repro.transfer_bench.score import Estimate, Interval
 from repro.verdicts.typeset import markdown
 
 PAGE = "board --page"
 REFERENCE = " \N{DAGGER}"
-FIGURE = "transfer/scores"  # whose data.csv has the runs of all rows
-WITHOUT_SGD = "transfer/leaderboard"  # the same of a scale at which nothing is trained with SGD
+FIGURES = (FIGURE, "transfer/sgd")  # whose data.csv have the suite's runs
+NUMBERS = ["model.width", "embedding_ratio", "lr", "seed", "train_loss", "chance"]
 
 
-def _on_record(suite: Suite) -> Path:
-    """The recorded table of the configured scale and data."""
-    bases = recorded(suite, FIGURE) or recorded(suite, WITHOUT_SGD)
+def on_record(suite: Suite) -> list[Path]:
+    """The recorded tables of the suite's runs at the configured scale and data."""
+    bases = [base for name in FIGURES for base in recorded(suite, name)[:1]]
     if not bases:
         raise UserError(f"board: no record of {FIGURE} for {describe(suite)}")
-    read_record(bases[0])  # refuses one that was changed
-    return bases[0].with_suffix(".csv")
+    for base in bases:
+        read_record(base)  # refuses one that was changed
+    return [base.with_suffix(".csv") for base in bases]
 
 
-def board(suite: Suite, data: Path | None = None) -> Board:
-    """The matrix at the configured scale and data, of what is on record and what was sent in.
+def board(suite: Suite, data: Sequence[Path] = ()) -> Board:
+    """The matrix at the configured scale and data, with every entry that is on record there.
 
-    data: the suite's own data.csv where it is not that on record. A configured entry is among
-    those sent in. Raises UserError where there is no record."""
+    data: the suite's own tables where they are not those on record. Raises UserError where there is
+    no record, and, naming it, where an entry's is none."""
     import pandas as pd
 
-    table = pd.read_csv(data or _on_record(suite))
-    figure, file = catalog.figure_module(FIGURE), suite.config.entry
-    own = suite.config.scale, suite.label, figure.VERSION
-    if file and not file.record.exists():
-        raise UserError(
-            f"{file.record}: is missing; make it by repro record --config entry=FILE.py"
-        )
-    paths = {*entries.FOLDER.glob("*.json"), *([file.record.absolute()] if file else [])}
-    more = entries.sent_in(*own, figure.NAMES, sorted(paths))
-    return figure.matrix(table, suite.config.scale, more)
+    tables = [pd.read_csv(path) for path in data or on_record(suite)]
+    figure = catalog.figure_module(FIGURE)
+    more = entered(suite.config.scale, suite.label, figure.NAMES)
+    return figure.matrix(pd.concat(tables, ignore_index=True), suite.config.scale, more)
+
+
+def entered(scale: str, label: str, names: Sequence[str]) -> list[BoardRow]:
+    """The rows of the entries on record at a scale on some data. names: of rows that are there.
+    Raises UserError, naming its record, where one has the name of another row."""
+    taken: dict[str, Path | str] = {_alike(name): "the suite's own" for name in names}
+    rows = []
+    for path in sorted(RECORDS.glob(f"{scale}/{label}+entry=*/*/{FIGURE}.json")):
+        rows.append(row_of(path, scale))
+        name = rows[-1].parametrization
+        other = taken.setdefault(_alike(name), path)
+        if other != path:
+            raise UserError(f"{path}: its NAME {name!r} is {other}; give it another")
+    return rows
+
+
+def _alike(name: str) -> str:
+    """A name as an eye takes it."""
+    return "".join(c for c in name.casefold() if c.isalnum())
+
+
+def row_of(path: Path, scale: str) -> BoardRow:
+    """The row of an entry's record, a JSON. Its file is read and not carried out. Raises UserError,
+    naming it, where it is no entry's, or its table has what is no run of it."""
+    import pandas as pd
+
+    file = entry.of_record(read_record(path.with_suffix("")), str(path))
+    data = pd.read_csv(path.with_suffix(".csv"))
+    known = {"workload": WORKLOADS, "parametrization": (PROXY, file.name)}
+    if not (
+        [*data.columns] == [*known, *NUMBERS, "optimizer"]
+        and all({*data[column]} <= {*own} for column, own in known.items())
+        and {*data["optimizer"]} == {file.optimizer}
+        and all(data[column].dtype.kind in "if" for column in NUMBERS)
+        and (data[NUMBERS] >= 0).all(axis=None)
+        and not data.duplicated([*known, *NUMBERS[:4]]).any()
+    ):
+        raise UserError(f"{path}: its table has what is no run of this entry; {entry.REMEDY}")
+    figure, source = catalog.figure_module(FIGURE), path.relative_to(RECORDS.parent).as_posix()
+    (row,) = figure.entries(data, scale, source=source)
+    return row
 
 
 def lines(suite: Suite) -> list[str]:

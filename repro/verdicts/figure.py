@@ -3,7 +3,7 @@
 `figures/<paper>/<figure>.py` defines `FIGURE = Figure(...)`; nothing else names it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,52 +22,6 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import numpy as np
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A row's bar. parts: name -> size, one after the other from 0, the first the darkest. low,
-    high: the 95 % interval of their sum; NaN where there is none."""
-
-    parts: Mapping[str, float]
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Aside:
-    """What stands beside one row.
-
-    bar: None where there is none to draw. figures: words of a link -> where it leads,
-    `<paper>/<figure>#<what its plot is asked>`, as `transfer/bowls#workload=decoder`: a setting's
-    value by its column's name, `up`, `along`, and `table=open`; it is left out of a report without
-    that figure. files: paths in the checkout, which are copied into the report.
-    """
-
-    bar: Bar | None = None
-    figures: Mapping[str, str] = field(default_factory=dict)
-    files: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Asides:
-    """What stands beside all rows.
-
-    rows: an Aside a row of the table. head: of their column. before: the head of the column that
-    it stands before. unit: of the bars' sizes. ends: of their common axis; what lies beyond is cut.
-    """
-
-    rows: Sequence[Aside]
-    head: str
-    before: str
-    unit: str
-    ends: tuple[float, float]
-
-    @property
-    def parts(self) -> list[str]:
-        """The names of the bars' parts."""
-        bars = (row.bar for row in self.rows if row.bar)
-        return list(dict.fromkeys(name for bar in bars for name in bar.parts))
 
 
 @dataclass(frozen=True)
@@ -115,8 +69,6 @@ class Figure(Shown):
         status of these tests follows it (`repro.verdicts.judging.outcome`); without it the title
         counts them.
     view: where the report's plot of its data should begin, if not with what the picture shows.
-    asides(data, scale): of a table, what the report shows beside its rows: bars, links to what
-        other figures plot of a row, files of the checkout.
     laws: test id -> the paper's law and its rivals, between which the test must tell: every test
         about training that binds below paper scale should have them. `python -m repro power` draws
         tables from each and counts how often the test agrees.
@@ -135,7 +87,6 @@ class Figure(Shown):
     small: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
     outcome: str = ""
     view: View | None = None
-    asides: "Callable[[pd.DataFrame, str], Asides] | None" = None
     laws: Mapping[str, Laws] = field(default_factory=dict)
     simulate: "Callable[[str, pd.DataFrame, str, np.random.Generator], pd.DataFrame] | None" = None
 
@@ -155,10 +106,8 @@ class Figure(Shown):
             raise UserError(f"{file}: give draw or table, the one that it is")
         if self.small and not self.draw:
             raise UserError(f"{file}: has small but no draw, whose picture it says shortly")
-        if self.asides and not self.table:
-            raise UserError(f"{file}: has asides but no table, beside whose rows they would be")
         self._check_laws(file)
-        of_data = ("measure", "draw", "small", "table", "asides")
+        of_data = ("measure", "draw", "small", "table")
         arguments = {name: ["data", "scale"] for name in of_data}
         arguments |= {"reduce": ["runs"], "simulate": ["law", "recorded", "scale", "rng"]}
         for name, positional in arguments.items():

@@ -3,9 +3,7 @@
 No torch at import.
 """
 
-import math
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +16,6 @@ from repro.core.suite import Suite
 from repro.core.upstream import UpstreamResults, is_current
 from repro.data.needs import Tokens
 from repro.errors import UserError
-from repro.tasks import TASKS
 from repro.training import launch, ranks
 from repro.workflow import gpus
 
@@ -198,20 +195,3 @@ def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]
             choose(suite, choice)
     prepare(suite, [cell])
     train(suite, cell, place)
-
-
-def anew(suite: Suite, run: Run, spec: Mapping) -> float:
-    """The final loss of a run that is trained here anew, without what is in results/; infinite if
-    it diverged. spec: with what it takes from upstream."""
-    cell = Cell("", {}, (run,))
-    prepare(suite, [cell])
-    with tempfile.TemporaryDirectory() as folder:
-        records = TASKS[run.task].run(
-            spec,
-            inputs=suite.needs(cell),
-            device="cpu",
-            progress=lambda step, loss: None,
-            checkpoint=Path(folder, "state"),
-        )
-    loss = float(records[-1]["train_loss"])
-    return loss if math.isfinite(loss) else math.inf

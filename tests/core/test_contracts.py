@@ -95,15 +95,10 @@ TESTED = {"laws": LAWS, "simulate": draw_tables}
         ({"view": ("lr", "loss")}, "view is a tuple; give a View of repro/verdicts/figure.py"),
         ({"outcome": ("a", "b")}, r"outcome is a tuple; give one line of text"),
         ({"outcome": "it is {f.slop}"}, r"outcome names 'f.slop', which is none of its"),
-        ({"asides": lambda data, scale: 0}, "has asides but no table, beside whose rows"),
         ({"small": lambda data: 0}, r"small\(data\) is called as small\(data, scale"),
         (
             {"draw": None, "table": lambda data, scale: 0, "small": lambda data, scale: 0},
             "has small but no draw, whose picture it says shortly",
-        ),
-        (
-            {"draw": None, "table": lambda data, scale: 0, "asides": lambda data: 0},
-            r"asides\(data\) is called as asides\(data, scale",
         ),
         ({"simulate": draw_tables}, "laws and simulate go together; give both or neither"),
         ({"laws": ("mine.one",)}, "laws is a tuple; give a mapping, test id to Laws"),

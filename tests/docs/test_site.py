@@ -111,8 +111,8 @@ def test_a_page_that_left_the_site_leads_on(site):
 def test_what_links_to_the_checkout_leads_to_the_report_where_it_shows_the_same(site):
     assert "results/index.html" in links(site / "index.html")
     assert "results/papers/upscaling.html" in links(site / "widening.html")
-    scores = "results/figures/reduced/embedded/transfer/scores.html"
-    assert scores in links(site / "transfer.html")
+    board = "results/figures/reduced/embedded/transfer/leaderboard.html"
+    assert board in links(site / "transfer.html")
     assert "contributing.html#a-dataset" in links(site / "own-data.html")
 
 

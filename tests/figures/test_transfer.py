@@ -16,12 +16,9 @@ from figures.transfer import (
     _losses,
     _matrix,
     anatomy,
-    bowls,
     equal,
     leaderboard,
     muon,
-    profile,
-    scores,
     sgd,
 )
 from figures.transfer import depth as depth_figure
@@ -31,9 +28,10 @@ from repro.core import config, discovery, rows
 from repro.core.suite import Suite
 from repro.data.batches import ArrayBatches
 from repro.errors import UserError
-from repro.files import sha256_file
+from repro.files import sha256
 from repro.lineage import checkout
 from repro.products.records import recorded_at
+from repro.products.run_table import as_csv
 from repro.report import marks
 from repro.tasks.transfer import chance, check_single_pass, targets
 from repro.transfer_bench import leaders, references
@@ -83,13 +81,6 @@ def test_losses_of_a_known_law_give_its_slope_regret_penalty_and_gain():
     assert found.value == pytest.approx(-1) and found.low == pytest.approx(found.high)
 
 
-def test_an_octave_off_costs_the_curvature_of_a_bowl():
-    losses = Losses(table())
-    assert [bowls.octave(losses, seed) for seed in range(3)] == pytest.approx([CURVATURE] * 3)
-    narrow = table()
-    assert math.isnan(bowls.octave(Losses(narrow[narrow["lr"] >= 2**-6]), 0))
-
-
 def test_what_tuning_the_ratio_gains_and_does_to_the_ranking_is_read_off_known_losses():
     """At ratio 1 losses are 0.1 higher, and SP's another 0.04, whatever rate is best."""
     tuned = Losses(table())
@@ -123,7 +114,7 @@ def frozen(monkeypatch, tmp_path):
     monkeypatch.setattr(rows, "ROOT", tmp_path)
 
     def freeze(data):
-        taken = scores.references_of(data, "reduced", _board.VERSION, "embedded", "0" * 64)
+        taken = _board.references_of(data, "reduced", _board.VERSION, "embedded", "0" * 64)
         rows.write(references.PATH, references.Frozen, taken)
 
     return freeze
@@ -159,8 +150,6 @@ def test_the_matrix_has_the_scores_of_a_known_law(frozen):
         for row in board.rows
     ]
     assert heads(replace(board, rows=lone)) == ["MLP"], "what no entry has is left out"
-    shown = scores.table(data_of_all(data), "reduced")
-    assert "the reference" in [row[5] for row in shown.rows]
 
 
 def heads(board):
@@ -168,12 +157,6 @@ def heads(board):
     drawn = _matrix.draw_board(board)
     plt.close(drawn)
     return [panel.get_title().split("\n")[0] for panel in drawn.axes]
-
-
-def data_of_all(data):
-    """The same on every workload of `scores`."""
-    one = data[data["workload"] == "decoder"]
-    return pd.concat([one.assign(workload=name) for name in scores.ALL], ignore_index=True)
 
 
 def test_a_claim_s_regret_is_by_the_grid_and_its_detail_has_the_board_s_by_parabolas():
@@ -221,64 +204,17 @@ def test_the_references_in_the_repository_are_what_the_records_give():
     rows_of = references.frozen()
     assert {row.version for row in rows_of} == {_board.VERSION}
     for scale, label in dict.fromkeys((row.scale, row.data) for row in rows_of):
-        bases = (recorded_at(scale, label, name) for name in (leaders.FIGURE, leaders.WITHOUT_SGD))
-        (base,) = next(filter(None, bases))
-        data = pd.read_csv(base.with_suffix(".csv"))
-        digest = sha256_file(base.with_suffix(".csv"))
-        fresh = scores.references_of(data, scale, _board.VERSION, label, digest)
+        bases = [base for name in leaders.FIGURES for base in recorded_at(scale, label, name)]
+        data = pd.concat([pd.read_csv(base.with_suffix(".csv")) for base in bases])
+        data = data.sort_values(COLUMNS[:6], ignore_index=True)
+        digest = sha256(as_csv(data))
+        fresh = _board.references_of(data, scale, _board.VERSION, label, digest)
         kept = [row for row in rows_of if (row.scale, row.data) == (scale, label)]
         for one, other in zip(fresh, kept, strict=True):
             for name, value in vars(one).items():
                 assert vars(other)[name] == (
                     pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
                 )
-
-
-def test_shares_ranks_and_medians_over_workloads_are_those_of_known_losses():
-    shares = {
-        "one": {"SP": 50.0, "muP": 5.0, "LVP": 0.0},
-        "two": {"SP": 20.0, "muP": 0.0, "LVP": 30.0},
-        "three": {"SP": 120.0, "muP": 10.0},  # not of all
-    }
-    assert profile.ranks(shares) == {"SP": 2.5, "muP": 1.5, "LVP": 2.0}
-    assert profile.medians(shares) == {"SP": 50.0, "muP": 5.0, "LVP": 15.0}
-    within = np.array([0.0, 10.0, 60.0])
-    np.testing.assert_allclose(profile.profile(shares, "SP", within), [0, 0, 2 / 3])
-    np.testing.assert_allclose(profile.profile(shares, "muP", within), [1 / 3, 1, 1])
-
-
-def test_what_is_lost_is_what_the_curves_say():
-    losses = Losses(table())
-    found = profile.lost({"one": losses})["one"]
-    assert found == pytest.approx({name: losses.lost(name).mean() for name in SLOPES})
-
-
-def test_redrawn_curves_vary_as_the_recorded_seeds_do_and_keep_what_diverged():
-    rng, losses = np.random.default_rng(1), Losses(table())
-    found = losses.curves["muP", 128].losses
-    found[:] += rng.normal(size=found.shape)
-    found[0, 0] = math.inf
-    drawn = [losses.redrawn(rng) for _ in range(4_000)]
-    assert {each.curves["muP", 128].losses[0, 0] for each in drawn} == {math.inf}
-    several = np.stack([each.curves["muP", 128].losses[:, 1:] for each in drawn])
-    np.testing.assert_allclose(several.mean((0, 1)), found[:, 1:].mean(0), atol=0.1)
-    np.testing.assert_allclose(several.std((0, 1)), found[:, 1:].std(0, ddof=1), rtol=0.06)
-    apart = np.corrcoef(several[:, 0].T)[0, 1], np.corrcoef(found[:, 1:].T)[0, 1]
-    assert apart[0] == pytest.approx(apart[1], abs=0.1), "points move together as they did"
-    assert drawn[0].curves["SP", 32].losses == pytest.approx(drawn[0].curves["muP", 32].losses)
-
-
-def test_the_margin_is_how_far_off_the_first_ruinous_rate_is():
-    data = table()
-    losses = Losses(data)
-    assert scores.margin(losses, "muP") == "at least 2"
-    assert scores.wider_is_better(losses, "muP") and scores.wider_is_better(losses, "SP")
-    wide = (data["parametrization"] == "muP") & (data["model.width"] == 128)
-    data.loc[wide & (data["lr"] == 2.0**-5) & (data["seed"] == 411), "train_loss"] = CHANCE
-    assert scores.margin(Losses(data), "muP") == "1"
-    data.loc[wide & (data["lr"] == 2.0**-6), "train_loss"] = math.nan
-    lost = Losses(data)
-    assert scores.margin(lost, "muP") == "0" and not scores.wider_is_better(lost, "muP")
 
 
 def everywhere(values):
@@ -298,8 +234,6 @@ def test_figures_without_a_best_rate_are_drawn(loss):
     rows = [table(workload=name, train_loss=loss) for name in sgd.WORKLOADS]
     with_sgd = pd.concat(rows, ignore_index=True)
     shown = (
-        (bowls, data),
-        (profile, data),
         (anatomy, arms),
         (muon, adjusted),
         (sgd, with_sgd),

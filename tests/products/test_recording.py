@@ -37,7 +37,7 @@ def finished(tmp_path, monkeypatch):
 
 
 def suite_of(figure, of=arithmetic.DEFAULT):
-    config = SimpleNamespace(scale="smoke", arithmetic=of)
+    config = SimpleNamespace(scale="smoke", arithmetic=of, entry=None)
     return SimpleNamespace(config=config, label="embedded", figure=figure)
 
 

@@ -33,13 +33,17 @@ def recorded_identity(identity):
     return lambda source: identity
 
 
-def saved(folder, figure, monkeypatch):
+def saved(folder, figure, monkeypatch, tmp_path):
     """The configuration, place and content of a record."""
     base = records.RECORDS / folder / figure
     record = read_json(base.with_suffix(".json"))
     scale, label, _ = folder.split("/")
     if label == "embedded":
         return Suite(config.parse({"scale": scale}, discovery.dataset_names())), base, record
+    if "+entry=" in label:
+        monkeypatch.chdir(tmp_path)
+        values = {"scale": scale, "entry": f"{base}.json"}
+        return Suite(config.parse(values, discovery.dataset_names())), base, record
     sources = {}
     for name, identity in record["provenance"]["datasets"].items():
         if identity["source"] == "folder":
@@ -50,15 +54,17 @@ def saved(folder, figure, monkeypatch):
     return suite, base, record
 
 
-def test_a_record_is_of_the_runs_its_figure_asks_for(folder, figure, monkeypatch):
-    suite, base, record = saved(folder, figure, monkeypatch)
+def test_a_record_is_of_the_runs_its_figure_asks_for(folder, figure, monkeypatch, tmp_path):
+    suite, base, record = saved(folder, figure, monkeypatch, tmp_path)
     assert records.recorded(suite, figure) == [base]
     expected = cell_ids(suite, figure)
     assert record["provenance"]["cells"] == expected, "record it anew: python -m repro record"
 
 
-def test_what_is_random_and_judged_has_an_interval_of_some_width(folder, figure, monkeypatch):
-    _, _, record = saved(folder, figure, monkeypatch)
+def test_what_is_random_and_judged_has_an_interval_of_some_width(
+    folder, figure, monkeypatch, tmp_path
+):
+    _, _, record = saved(folder, figure, monkeypatch, tmp_path)
     exact = [
         row["test"]
         for row in record["tests"]
@@ -69,7 +75,7 @@ def test_what_is_random_and_judged_has_an_interval_of_some_width(folder, figure,
 
 
 def test_a_record_s_results_and_text_are_what_its_data_say(folder, figure, monkeypatch, tmp_path):
-    _, base, record = saved(folder, figure, monkeypatch)
+    _, base, record = saved(folder, figure, monkeypatch, tmp_path)
     data, text = base.with_suffix(".csv"), tmp_path / f"{base.name}.md"
     provenance, results = as_built(figure, record), records.results_of(record)
     write_text(tmp_path / base.name, figure, data, results, provenance)

@@ -2,17 +2,19 @@
 
 import re
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 from recorded import its_pages
 
 from repro.core import config, discovery
 from repro.core.suite import Suite
-from repro.transfer_bench import entries, leaders, references
+from repro.lineage.checkout import ROOT
+from repro.transfer_bench import leaders, references
 
 pytestmark = pytest.mark.long
 
-FIGURES = "transfer/scores,transfer/bowls,transfer/sgd"
+FIGURES = "transfer/leaderboard,transfer/shift,transfer/sgd"
 
 
 class Matrix(HTMLParser):
@@ -74,13 +76,13 @@ def test_every_row_and_cell_of_the_board_is_on_its_page_in_its_order(site, board
             assert starred == (board.best.get(column, [""])[0] == row.name)
 
 
-def test_a_cell_leads_to_its_bowls_runs_and_files(site):
+def test_a_cell_leads_to_its_curves_runs_and_files(site):
     by_name = {row["name"]: row["cells"] for row in Matrix(site / "board.md").rows}
     place = "figures/reduced/embedded/transfer"
     asked = "#workload=gru&parametrization=LVP"
     assert by_name["LVP, AdamW"]["gru"]["links"] == [
-        f"{place}/bowls.html{asked}",
-        f"{place}/bowls.html{asked}&table=open",
+        f"{place}/shift.html{asked}",
+        f"{place}/shift.html{asked}&table=open",
         "source/studies/transfer/gru.py.txt",
         "source/widthwise/parametrization/tables/lvp.py.txt",
     ]
@@ -89,7 +91,7 @@ def test_a_cell_leads_to_its_bowls_runs_and_files(site):
     for row in by_name.values():
         for cell in row.values():
             for link in cell["links"]:
-                path = site / link.partition("#")[0]
+                path = site / unquote(link.partition("#")[0])
                 assert path.is_file() or path.with_suffix(".md").is_file(), link
 
 
@@ -111,11 +113,12 @@ def test_the_version_and_what_every_column_is_held_against_are_said(site, board)
         assert reference.of in line and f"{reference.gain:.3f}" in line
 
 
-def test_an_entry_on_file_is_a_row_whose_cells_lead_to_its_file(site):
+def test_an_entry_on_file_is_a_row_whose_cells_lead_to_its_record(site):
     rows = {row["name"]: row for row in Matrix(site / "board.md").rows}
     (link,) = rows["muP (original), Muon"]["cells"]["mlp"]["links"]
-    assert link == "source/studies/transfer/entries/mup-original.json.txt"
-    assert (site / link).read_bytes() == (entries.FOLDER / "mup-original.json").read_bytes()
+    path = "records/reduced/embedded+entry=muon_original/cpu/transfer/leaderboard.json"
+    assert unquote(link) == f"source/{path}.txt"
+    assert (site / unquote(link)).read_bytes() == (ROOT / path).read_bytes()
 
 
 def test_a_report_without_the_scores_has_no_board(tmp_path):

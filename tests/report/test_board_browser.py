@@ -1,5 +1,7 @@
 """The board in a real browser: order, filters, an address that keeps them, a narrow screen."""
 
+import csv
+
 import pytest
 from in_browser import MARKS, PHONE, axe, browser, opening  # noqa: F401
 from recorded import a_site
@@ -12,7 +14,7 @@ pytestmark = MARKS
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return a_site(tmp_path_factory.mktemp("clone"), "transfer/scores,transfer/bowls")
+    return a_site(tmp_path_factory.mktemp("clone"), "transfer/leaderboard,transfer/shift")
 
 
 @pytest.fixture
@@ -68,14 +70,30 @@ def test_filters_leave_the_entries_asked_for(visit, rows):
     assert names(page) == [row.name for row in rows]
 
 
-def test_a_cell_opens_and_leads_to_its_bowls(visit):
+def test_a_cell_opens_and_leads_to_its_curves_and_runs(visit, site):
     page = visit()
     cell = page.locator("tr[data-name='LVP, AdamW'] td[data-column=gru]")
-    assert not cell.get_by_role("link", name="bowls").is_visible()
+    assert not cell.get_by_role("link", name="curves").is_visible()
     cell.locator("summary").click()
     assert "regret" in cell.inner_text() and "nats" in cell.inner_text()
-    cell.get_by_role("link", name="bowls").click()
-    page.wait_for_url("**/bowls.html#workload=gru&parametrization=LVP")
+    cell.get_by_role("link", name="curves").click()
+    page.wait_for_url("**/shift.html#workload=gru&parametrization=LVP")
+    page.go_back()
+    cell.locator("summary").click()
+    cell.get_by_role("link", name="runs").click()
+    page.locator("#plot details[open]").wait_for()
+    cells = page.locator("#plot tbody tr").first.locator("td").all_inner_texts()
+    with (site / "figures/reduced/embedded/transfer/shift.csv").open(newline="") as lines:
+        runs = [
+            each
+            for each in csv.DictReader(lines)
+            if (each["workload"], each["parametrization"], each["model.width"])
+            == ("gru", "LVP", "64")
+        ]
+    rate = min(float(run["lr"]) for run in runs)
+    losses = [float(run["train_loss"]) for run in runs if float(run["lr"]) == rate]
+    said = [float(text.partition(": ")[2]) for text in cells[-1].split(", ")]
+    assert len(said) == 6 and said == pytest.approx(losses, abs=1e-3)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import re
 import subprocess
 import sys
@@ -22,36 +21,33 @@ from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.report import address, asides, build, model, pages, settings, text
+from repro.report import address, build, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
 from repro.verdicts import badge as badges
 from repro.verdicts.answers import above, reported, within
-from repro.verdicts.figure import Aside, Asides, Bar, View
-from repro.verdicts.typeset import Table
+from repro.verdicts.figure import View
 from repro.verdicts.words import TOLD_FIRST
 
 pytestmark = pytest.mark.long
 
 FIGURES = "embedding_lr/fig2,embedding_lr/table2"
-TRANSFER = "transfer/scores,transfer/bowls"
-SCORES = "figures/reduced/embedded/transfer/scores"
+TRANSFER = "transfer/leaderboard,transfer/shift"
 PAGE = "figures/reduced/embedded/embedding_lr/table2"
 
 
 class Elements(HTMLParser):
-    """Ids and addresses of a page, its pictures' words, the verdicts of its rows, and its texts."""
+    """Ids and addresses of a page, the verdicts of its rows, and its texts."""
 
     def __init__(self, page: Path | str):
         super().__init__()
-        self.ids, self.addresses, self.labels, self.texts, self.verdicts = [], [], [], [], []
+        self.ids, self.addresses, self.texts, self.verdicts = [], [], [], []
         self.feed(page if isinstance(page, str) else page.read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         self.ids += [found["id"]] if "id" in found else []
         self.verdicts += [found["data-verdict"]] if "data-verdict" in found else []
-        self.labels += [found["aria-label"]] if "%" in found.get("aria-label", "") else []
         self.addresses += [(tag, found[name]) for name in ("href", "src") if name in found]
 
     def handle_data(self, data):
@@ -105,10 +101,11 @@ def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, r
     }
     claims = {(row["paper"], row["claim"]) for row in read_json(root / "claims.json")["claims"]}
     assert counts["claims"] == len(claims) > 0, "a page each, whatever the scale"
-    # Two figures at two scales; of one there are records of WikiText-2 itself, or of a night.
-    assert counts["figures"] == 2 * 2 + 1 and counts["papers"] == 1
+    # Two figures at two scales, and of one there are records of WikiText-2 itself; or at three.
+    assert counts["figures"] == {"site": 2 * 2 + 1, "transfer": 2 * 3}[name]
+    assert counts["papers"] == 1
     start = {root / f"{page}.md" for page in ("index", "claims", "figures")}
-    boards = 2 * (name == "transfer")
+    boards = 3 * (name == "transfer")
     assert len(found) == sum(counts.values()) + len(start) + boards and start <= {*found}
     assert len(catalog.figure_names()) > 5
     elements = {page: Elements(page) for page in found}
@@ -305,93 +302,36 @@ def test_a_table_is_a_table_and_no_picture(site):
 
 
 @pytest.mark.slow
-def test_every_bar_says_its_numbers_and_leads_to_bowls_runs_and_files(transfer):
-    page = Elements(transfer / f"{SCORES}.md")
-    with (transfer / f"{SCORES}-table.csv").open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    told = [row for row in rows if row["lost, %"] != "-"]
-    assert len(page.labels) == len(told) > 20, "what is undefined has no bar"
-    for row, label in zip(told, page.labels, strict=True):
-        lost = label.partition(" %")[0]
-        assert abs(float(lost) - float(row["lost, %"].split()[0])) <= 0.5, "as the table has it"
-        assert "regret" in label and "penalty" in label
-    links = [address for tag, address in page.addresses if "#workload=" in address]
-    assert links[:2] == [
-        "../../../../figures/reduced/embedded/transfer/bowls.html#workload=decoder&parametrization=SP",
-        "../../../../figures/reduced/embedded/transfer/bowls.html#workload=decoder&parametrization=SP"
-        "&table=open",
-    ]
-    assert len(links) == 2 * sum(row["optimizer"] == "AdamW" for row in rows), "`sgd` is not here"
-    for file in ("studies/transfer/gru.py", "widthwise/parametrization/tables/full_alignment.py"):
-        assert f"../../../../source/{file}.txt" in [address for _, address in page.addresses]
-        assert (transfer / f"source/{file}.txt").read_bytes() == (ROOT / file).read_bytes()
-
-
-@pytest.mark.slow
 def test_the_page_of_transfer_leads_to_the_leaderboard(transfer):
     page = (transfer / "papers/transfer.md").read_text()
     found = re.findall(r"\]\(([^)\s]+)\)", page)
-    assert "../../../records/reduced/embedded/cpu/transfer/scores.md" in found
+    assert "../../../records/reduced/embedded/cpu/transfer/leaderboard.md" in found
 
 
-def linked(tmp_path, aside, *names):
-    """The links of an Aside of figure p/mine in a report that shows the figures of these names."""
+def linked(tmp_path, *names, plots=(), files=()):
+    """The links of a cell of a board p/mine in a report that shows the figures of these names."""
     mine, *others = (
         SimpleNamespace(name=name, place="here", page=f"{name}.html") for name in ("p/mine", *names)
     )
-    return pages.row_links(SimpleNamespace(figures=[mine, *others]), mine, aside, tmp_path)
+    shown = SimpleNamespace(figures=[mine, *others])
+    return pages.cell_links(shown, tmp_path, mine, dict(plots), files)
 
 
 def test_a_link_to_what_a_report_lacks_is_left_out_and_one_to_nothing_is_an_error(tmp_path):
-    bowls = Aside(figures={"bowls": "transfer/bowls#lr=1", "all": "transfer/bowls"})
-    assert linked(tmp_path, bowls) == []
-    assert linked(tmp_path, bowls, "transfer/bowls") == [
-        ("bowls", "transfer/bowls.html#lr=1"),
-        ("all", "transfer/bowls.html"),
+    plots = {"curves": "transfer/shift#lr=1", "all": "transfer/shift"}
+    assert linked(tmp_path, plots=plots) == []
+    assert linked(tmp_path, "transfer/shift", plots=plots) == [
+        ("curves", "transfer/shift.html#lr=1"),
+        ("all", "transfer/shift.html"),
     ]
-    with pytest.raises(UserError, match="p/mine.py: asides link to figure 'transfer/bowl', did"):
-        linked(tmp_path, Aside(figures={"bowls": "transfer/bowl"}))
-    for path in ("studies/none.py", "studies", "../outside.py", "/etc/hostname"):
-        with pytest.raises(UserError, match=f"asides link to {path}, no file of the checkout"):
-            linked(tmp_path, Aside(files=[path]))
-    assert not list(tmp_path.iterdir())
-
-
-def beside(*rows, before="size"):
-    return Asides(rows, "lost", before=before, unit="%", ends=(-20.0, 80.0))
-
-
-def test_bars_are_on_one_axis_and_say_where_they_are_cut():
-    bar = asides.drawn(Bar({"a": 20.0, "b": 10.0}, 25.0, 35.0), beside())
-    assert (bar.zero, bar.parts, bar.cut) == (0.2, [(0.2, 0.4), (0.4, 0.5)], (False, False))
-    assert bar.interval == (0.45, 0.55)
-    assert bar.words == "30 % [25, 35]: a 20, b 10"
-    bar = asides.drawn(Bar({"a": 100.0, "b": -0.5}, -30.0, math.inf), beside())
-    assert (bar.parts, bar.interval) == ([(0.2, 1.0), (1.0, 1.0)], (0.0, 1.0))
-    assert bar.cut == (True, True)
-    alone = asides.drawn(Bar({"a": -0.0}, math.nan, math.nan), beside())
-    assert (alone.interval, alone.words) == (None, "0 %: a 0")
-    assert asides.drawn(Bar({"a": math.inf}, 0.0, 1.0), beside()) is None
-    assert asides.drawn(None, beside()) is None
-
-
-def test_what_stands_beside_a_table_fits_it(tmp_path, monkeypatch):
-    shown = Table(["name", "size"], [["a", "1"], ["b", "2"]])
-    data = table(tmp_path, "x", "1")
-
-    def read(found):
-        figure = SimpleNamespace(asides=lambda data, scale: found)
-        monkeypatch.setattr(asides, "figure_named", lambda name: figure)
-        return asides.asides("p/mine", data, "reduced", shown)
-
-    assert read(beside(Aside(), Aside())).parts == []
-    for found, message in (
-        ([Aside(), Aside()], "asides returned a list, not Asides"),
-        (beside(Aside()), "1 asides for 2 rows of its table"),
-        (beside(Aside(), Aside(), before="sise"), "before 'sise', no column of it: did you mean"),
+    with pytest.raises(
+        UserError, match="p/mine.py: the board leads to figure 'transfer/shif', did"
     ):
-        with pytest.raises(UserError, match=f"^figures/p/mine.py: .*{message}"):
-            read(found)
+        linked(tmp_path, plots={"curves": "transfer/shif"})
+    for path in ("studies/none.py", "studies", "../outside.py", "/etc/hostname"):
+        with pytest.raises(UserError, match=f"leads to {path}, no file of the checkout"):
+            linked(tmp_path, files=[path])
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_card_says_what_a_verdict_rests_on(site):

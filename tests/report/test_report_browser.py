@@ -1,14 +1,12 @@
 """The report in a real browser, from its folder: Debian's Chromium, driven by Playwright, and held
 against the rules of accessibility by axe. `.ci/run browser` installs what it needs."""
 
-import csv
 import json
 import re
 
 import pytest
 from in_browser import DESK, MARKS, PHONE, axe, browser, opening  # noqa: F401
 from recorded import a_site
-
 from repro.verdicts.judged_claims import of_a_paper
 
 pytestmark = MARKS
@@ -16,9 +14,9 @@ FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
 NIGHT = "figures/overnight/embedded/embedding_lr/fig3.html"  # every width at every rate
 CURVES = "figures/reduced/embedded/upscaling/fig2.html"
 TABLE = "figures/reduced/embedded/embedding_lr/table3.html"
-SCORES = "figures/reduced/embedded/transfer/scores.html"
-BOWLS = "figures/reduced/embedded/transfer/bowls.html"
-SHOWN = "embedding_lr,upscaling/fig2,transfer/scores,transfer/bowls"
+BOWLS = "figures/reduced/embedded/transfer/shift.html"
+WIDENED = "figures/reduced/embedded/upscaling/table1.html"
+SHOWN = "embedding_lr,upscaling/fig2,upscaling/table1,transfer/shift"
 PAPER = "papers/embedding_lr.html"
 CLAIM = "claims/embedding_lr/fig3.sqrt-d-rule.html"
 
@@ -203,33 +201,6 @@ def test_an_address_opens_the_plot_and_what_it_does_not_know_is_ignored(visit):
     assert not plot.locator("details").evaluate("details => details.open")
 
 
-def test_a_bar_leads_to_its_bowls_and_runs(visit, site):
-    page = visit(SCORES)
-    row = page.locator("table.cells tbody tr").filter(has_text="GRU").filter(has_text="LVP")
-    row.get_by_role("link", name="bowls").click()
-    page.wait_for_url("**/bowls.html#workload=gru&parametrization=LVP")
-    assert names_of_lines(page) == ["width 64", "width 128"]
-    page.go_back()
-    row.get_by_role("link", name="runs").click()
-    page.locator("#plot details[open]").wait_for()
-    cells = page.locator("#plot tbody tr").first.locator("td").all_inner_texts()
-    with (site / BOWLS).with_suffix(".csv").open(newline="") as lines:
-        runs = [
-            each
-            for each in csv.DictReader(lines)
-            if (each["workload"], each["parametrization"], each["model.width"])
-            == ("gru", "LVP", "64")
-        ]
-    rate = min(float(run["lr"]) for run in runs)
-    losses = [float(run["train_loss"]) for run in runs if float(run["lr"]) == rate]
-    said = [float(text.partition(": ")[2]) for text in cells[-1].split(", ")]
-    assert len(said) == 6 and said == pytest.approx(losses, abs=1e-3)
-    page.go_back()
-    row.get_by_role("link", name="gru.py").click()
-    page.wait_for_url("**/source/studies/transfer/gru.py.txt")
-    assert "STAGES" in page.locator("pre").inner_text()
-
-
 def test_files_are_downloaded(visit, site):
     page = visit("claims.html")
     with page.expect_download() as download:
@@ -252,7 +223,7 @@ def test_a_theme_is_kept_over_pages(visit):
     assert page.evaluate(color) != dark
 
 
-PAGES = ["index.html", "claims.html", "figures.html", CLAIM, FIGURE, CURVES, TABLE, PAPER, SCORES]
+PAGES = ["index.html", "claims.html", "figures.html", CLAIM, FIGURE, CURVES, TABLE, PAPER, WIDENED]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -308,48 +279,41 @@ def test_the_rows_of_a_table_are_ordered_by_a_column_and_found_by_their_words(vi
 
 
 def test_the_rows_of_a_table_are_chosen_by_the_values_that_it_repeats(visit):
-    page = visit(SCORES)
+    page = visit(WIDENED)
     rows = page.locator("table.cells tbody tr:visible")
     total = rows.count()
     filters = page.locator("article").get_by_role("search")
     names = filters.locator("select").evaluate_all("all => all.map(each => each.name)")
-    wanted = {"workload, widths", "optimizer", "parametrization", "wider is better"}
-    assert {f"rows.{name}" for name in wanted} <= {*names}
-    assert not {"rows.slope", "rows.margin", "rows.lost"} & {*names}, "not of numbers"
-    filters.get_by_label("parametrization").select_option(label="SP")
-    assert rows.count() == 8
+    assert names == ["rows.optimizer", "rows.type", "rows.parameter"], "not of numbers"
     filters.get_by_label("optimizer").select_option(label="SGD")
-    assert rows.count() == 2
-    filters.get_by_label("optimizer").select_option(label="every")
-    filters.get_by_label("wider is better").select_option(label="no")
-    filters.get_by_label("Rows with").fill("tied")
-    page.get_by_role("button", name="lost").first.dblclick()
-    found = [row.split(",")[0] for row in rows.all_inner_texts()]
-    assert found == ["BART", "GPT-2"], "from the longest bar down"
+    assert rows.count() == 5
+    filters.get_by_label("type").select_option(label="vector")
+    assert rows.count() == 3
+    filters.get_by_label("Rows with").fill("weight")
+    page.get_by_role("button", name="learning rate").first.dblclick()
+    found = [row.split("\t")[2] for row in rows.all_inner_texts()]
+    assert found == ["output.weight", "input.weight"], "from the largest down"
     page.reload()
-    assert [row.split(",")[0] for row in rows.all_inner_texts()] == found
+    assert [row.split("\t")[2] for row in rows.all_inner_texts()] == found
     filters.get_by_label("Rows with").fill("")
-    filters.get_by_label("wider is better").select_option(label="every")
-    filters.get_by_label("parametrization").select_option(label="every")
+    for label in ("type", "optimizer"):
+        filters.get_by_label(label).select_option(label="every")
     assert rows.count() == total
-    page.get_by_role("button", name="slope").click()
-    heads = page.locator("table.cells thead th").all_inner_texts()
-    place = next(i for i, head in enumerate(heads) if head.startswith("slope"))
-    slopes = [row.split("\t")[place].split(" ")[0] for row in rows.all_inner_texts()]
-    slopes = [float(slope.replace("\N{MINUS SIGN}", "-")) for slope in slopes if slope != "-"]
-    assert slopes == sorted(slopes) and slopes[0] < 0
+    page.get_by_role("button", name="weights").click()
+    powers = [float(row.split("\t")[3].split(" ")[0]) for row in rows.all_inner_texts()]
+    assert powers == sorted(powers) and powers[0] < powers[-1]
 
 
 def test_a_page_s_table_and_plot_keep_what_each_was_asked(visit):
-    page = visit(f"{SCORES}#rows.parametrization=LVP&workload=mlp")
+    page = visit(f"{WIDENED}#rows.optimizer=SGD&parameter=hidden.weight")
     rows = page.locator("table.cells tbody tr:visible")
-    assert rows.count() == 3
-    page.get_by_label("Rows with").fill("GRU")
-    page.locator("#plot").get_by_label("parametrization").select_option(label="SP")
-    for part in ("rows=GRU", "rows.parametrization=LVP", "workload=mlp", "&parametrization=SP"):
+    assert rows.count() == 5
+    page.get_by_label("Rows with").fill("bias")
+    page.locator("#plot").get_by_label("optimizer").select_option(label="Adam")
+    for part in ("rows=bias", "rows.optimizer=SGD", "parameter=hidden.weight", "&optimizer=Adam"):
         assert part in page.url
     page.reload()
-    assert rows.count() == 1 and len(names_of_lines(page)) == 2
+    assert rows.count() == 2
 
 
 def test_a_table_of_few_rows_or_of_no_repeated_values_has_no_filter(visit):

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from recorded import RECORDED
+from repro.verdicts.judged_claims import fared, scoreboard_page
 
 from repro.core.suite import load
 from repro.files import read_json
@@ -12,7 +13,6 @@ from repro.lineage.checkout import ROOT
 from repro.products import claims_json, explain, records, scoreboard
 from repro.products.status import in_words
 from repro.report import pages, text
-from repro.verdicts.judged_claims import fared, scoreboard_page
 from repro.verdicts.words import STATUSES, TOLD_FIRST, VERDICTS, counted, tally
 
 HOME = ROOT / "repro" / "verdicts" / "words.py"

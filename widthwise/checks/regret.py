@@ -86,22 +86,3 @@ class Comparison:
     def other_proxy_rates(self) -> list[float]:
         """The narrow model's best rates without each of its seeds, increasing."""
         return sorted({self.proxy.without(k).best_rate for k in range(len(self.proxy.seeds))})
-
-    def redrawn(self, rng: np.random.Generator) -> "Comparison":
-        """The same curves from other seeds: around the recorded means, deviations that are random
-        mixtures of the recorded seeds', so that points that moved together do so again. A point at
-        which a seed diverged stays as it is.
-        """
-        size = len(self.seeds)
-        mixtures = {
-            narrow: rng.normal(size=(size, size)) / max(size - 1, 1) ** 0.5
-            for narrow in (True, False)
-        }
-        curves = {}
-        for (name, width), sweep in self.curves.items():
-            drawn, finite = sweep.losses.copy(), np.isfinite(sweep.losses).all(0)
-            mean = sweep.losses[:, finite].mean(0)
-            mixed = mixtures[width == self.base] @ (sweep.losses[:, finite] - mean)
-            drawn[:, finite] = mean + mixed
-            curves[name, width] = Sweep(sweep.rates, sweep.seeds, drawn)
-        return Comparison(curves)

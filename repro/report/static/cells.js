@@ -13,7 +13,7 @@
   const order = { column: -1, up: true };
 
   function key(row, column) { // its first number, or its words
-    const text = row.cells[column].dataset.key ?? said(row.cells[column]);
+    const text = said(row.cells[column]);
     const number = Number.parseFloat(text.replace(/^\u2212/, "-"));
     return Number.isNaN(number) ? text.toLowerCase() : number;
   }
