@@ -5,7 +5,8 @@
 Shards of random uint16 ids are written and memory-mapped like a tokenized corpus. Batches of 16
 sequences of 4,096 tokens are copied to the device in training's order, random blocks. cold: after
 the file's pages were dropped from memory. One thread.
-Consumed: 6 operations per parameter and token at 40 % of an H100's bf16 peak, as in `repro cost`.
+Consumed: 6 operations per parameter and token at 40 % of an H100's bf16 peak, as in `repro
+show cost`.
 """
 
 import argparse

@@ -30,11 +30,11 @@ CONFIG = (
     "at_edge, arithmetic, max_gpu_hours, max_days, or a dataset: <dataset>=embedded|real|FOLDER"
 )
 WORDS = {  # argument -> what it is
-    "tests": "fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule; default: all that are registered",
     "test": "fig3.sqrt-d-rule, or embedding_lr/fig3.sqrt-d-rule",
-    "what": "a test as fig3.sqrt-d-rule, a figure as fig3 or embedding_lr/fig3, or a paper",
-    "figures": "as in `list`: embedding_lr/fig3; also a paper, or fig3 for every paper's",
-    "figure": "as in `list`: embedding_lr/fig3",
+    "what": "a test as fig3.sqrt-d-rule, a figure as fig3 or embedding_lr/fig3, a paper; or "
+    "statements, registered [TEST ...], laws, board, cost [FIGURE ...]",
+    "figures": "as in `show`: embedding_lr/fig3; also a paper, or fig3 for every paper's",
+    "figure": "as in `show`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
     "entry": "defines NAME and rules(family) or PARAMETRIZATION (CONTRIBUTING.md)",
     "parametrization": "SP, muP, LVP, another of widthwise's tables, or a file's path",
@@ -45,6 +45,21 @@ WORDS = {  # argument -> what it is
     "cell": "name of its file in results/, without .json",
     "choice": "name of its file in results/, without .json",
     "picture": "its folder: results/<scale>/<data>/<paper>/<figure>/<key>",
+}
+WAS = {  # commands of before, for one version
+    "list": "show",
+    "papers": "show",
+    "explain": "show",
+    "scoreboard": "show statements",
+    "registered": "show registered",
+    "laws": "show laws",
+    "board": "show board",
+    "cost": "show cost",
+    "bounds": "show",
+    "rejudge": "record --again",
+    "tidy": "verify --tidy",
+    "reduce": "make",
+    "draw": "make",
 }
 FORCED = {
     "compile": "compile the model's blocks on CUDA, also of a short run",
@@ -81,31 +96,23 @@ def parser() -> argparse.ArgumentParser:
         return added
 
     group("What is known, in seconds and without training")
-    add("list")
-    words = "write what pages and CITATION.cff say of them"
-    add("papers").add_argument("--write", action="store_true", help=words)
-    add("explain", what={})
-    add("registered", tests={"nargs": "*", "metavar": "TEST"})
-    added = add("scoreboard")
-    added.add_argument("--page", metavar="FILE", help="write the counts on record into README.md")
+    added = add("show", what={"nargs": "*"})
+    scales = ", ".join(SCALES)
+    added.add_argument("--scale", help=f"{scales}, as --config scale=SCALE")
+    added.add_argument("--json", action="store_true", help="of cost: {paper: hours}")
     where = "where to, in place of report/"
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
-    added = add("board")
-    words = "write it into studies/transfer/README.md"
-    added.add_argument("--page", type=Path, metavar="FILE", help=words)
-    add_cost(add("cost"))
-    words = "write the tables into docs/laws.md"
-    add("laws").add_argument("--page", metavar="FILE", type=Path, help=words)
 
     group("Runs made here, without Snakemake, and held against those on record")
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
-    add("tidy")
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
     added = add("verify", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--log", type=Path, metavar="FILE", help=log)
     cell = "only train one cell anew, which chance draws, and hold it against the record"
     added.add_argument("--cell", action="store_true", help=cell)
+    tidy = "only list what lies in results/ that no configuration of this scale and data names"
+    added.add_argument("--tidy", action="store_true", help=tidy)
 
     group("A parametrization")
     added = add("coordinate-check", what={"metavar": "parametrization"})
@@ -118,8 +125,10 @@ def parser() -> argparse.ArgumentParser:
 
     group("For authors: what is on record, and how far its tests can be trusted")
     unclean = "also what is of changed files or of several versions of its code; marks the record"
-    add("record").add_argument("--unclean", action="store_true", help=unclean)
-    add("rejudge")
+    added = add("record")
+    added.add_argument("--unclean", action="store_true", help=unclean)
+    again = "judge and draw what is on record anew, and run nothing"
+    added.add_argument("--again", action="store_true", help=again)
     added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
     words = "of a design that is not run yet, by this table, as a pilot's data.csv: print it"
@@ -170,19 +179,6 @@ def number(word: str) -> float:
     """A whole number where it is one, as widths are but for the ResNet's."""
     value = float(word)
     return int(value) if value.is_integer() else value
-
-
-def add_cost(added: argparse.ArgumentParser) -> None:
-    """Which figures' cost, and how it is shown."""
-    added.add_argument(
-        "figures", nargs="*", metavar="FIGURE", help="by study; default: every figure, a line each"
-    )
-    scales = ", ".join(SCALES)
-    added.add_argument("--scale", help=f"{scales}, as --config scale=SCALE")
-    added.add_argument("--json", action="store_true", help="{paper: hours}, what is shared once")
-    added.add_argument(
-        "--page", metavar="FILE", help="write the tables of every scale into docs/cost.md"
-    )
 
 
 def add_new(added: argparse.ArgumentParser) -> None:
@@ -289,6 +285,9 @@ def main(words: list[str] | None = None) -> int:
     """Run a command; what a user, an author or a disk did wrong ends in one line on stderr and its
     exit status."""
     words = sys.argv[1:] if words is None else words
+    if words and (now := WAS.get(words[0])):
+        print(f"error: repro {words[0]} is repro {now} now", file=sys.stderr)
+        return 2
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]

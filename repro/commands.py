@@ -6,8 +6,8 @@ Imports are within the functions, so that a command starts without the libraries
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,9 +26,29 @@ def configured(arguments: Namespace) -> tuple["Suite", str]:
     return Suite(config), notice
 
 
-def list(suite: "Suite", arguments: Namespace) -> str:
-    """The figures there are, with the minutes and verdicts that are known at the configured scale;
-    on stderr, the files that cannot be used."""
+def show(suite: "Suite", arguments: Namespace) -> str:
+    """What is known: of a paper, a figure or a test; of all, by a word; else a line a figure."""
+    from repro.products import explain, summary
+    from repro.report import laws
+    from repro.transfer_bench import leaders
+
+    first, *rest = arguments.what or [""]
+    if first == "cost":
+        return _cost(suite, rest, arguments.json)
+    if first == "registered":
+        return explain.registered(rest)
+    whole: dict[str, Callable[[], str]] = {"": partial(_figures, suite)}
+    whole |= {"statements": lambda: "\n".join(summary.on_record())}
+    whole |= {"laws": lambda: "\n".join(laws.lines())}
+    whole |= {"board": lambda: "\n".join(leaders.lines(suite))}
+    if first in whole and not rest:
+        return whole[first]()
+    return "\n".join(explain.explain(suite, word) for word in arguments.what)
+
+
+def _figures(suite: "Suite") -> str:
+    """The figures there are, with what is known of them at the configured scale; on stderr, the
+    files that cannot be used."""
     from repro.core import catalog
 
     for line in suite.faults():
@@ -40,15 +60,8 @@ def list(suite: "Suite", arguments: Namespace) -> str:
     )
 
 
-def papers(suite: "Suite", arguments: Namespace) -> str:
-    """The papers there are, each as its own file says."""
-    from repro.report import cited
-
-    return "\n".join(map(str, cited.write())) if arguments.write else cited.listed()
-
-
 def _known(suite: "Suite", name: str) -> str:
-    """What a figure took and how its claims fared, as far as results or records say."""
+    """What a figure took and how its tests fared, as far as results or records say."""
     from repro.errors import UserError
     from repro.products.forecast import minutes
     from repro.products.known import find
@@ -64,15 +77,8 @@ def _known(suite: "Suite", name: str) -> str:
     return f"{minutes(spent)} of one core; {counts(known.results['tests']) or 'no test'}"
 
 
-def cost(suite: "Suite", arguments: Namespace) -> str | None:
+def _cost(suite: "Suite", asked: Sequence[str], as_json: bool) -> str:
     """Runs, operations, memory and time of figures."""
-    if arguments.page:
-        from pathlib import Path
-
-        from repro.report import costs
-
-        costs.write(Path(arguments.page))
-        return None
     from repro.authoring import untold
     from repro.core import discovery
     from repro.core.study import GPU_SCALES
@@ -81,46 +87,22 @@ def cost(suite: "Suite", arguments: Namespace) -> str | None:
     from repro.workflow import budget
     from repro.workflow.cluster import load_site
 
-    names = arguments.figures or suite.config.figures
+    names = asked or suite.config.figures
     figures = discovery.selected_figures(names, "cost")
     if "all" in names:  # those that the scale has
         figures = [name for name in figures if suite.offers(name)]
     site = load_site(checkout.ROOT / "profiles" / "slurm")
     on_gpu = suite.config.scale in GPU_SCALES  # for a CPU records/ has seconds
     price = budget.on_gpu(site.cpus_per_gpu) if on_gpu else forecast.price(suite, figures)
-    if arguments.json:
+    if as_json:
         return json.dumps(budget.hours_by_paper(suite, figures, price), indent=1)
-    by_study = bool(arguments.figures)
+    by_study = bool(asked)
     lines = budget.table(suite, figures, price, site, by_study)
     lines += budget.too_large(suite, figures, site)
     lines += budget.too_long(suite, figures, site)
     lines += budget.feeding(suite, figures, price)
     lines += untold.untold(suite, figures)
     return "\n".join([*lines, *budget.passes(suite, figures)])
-
-
-def explain(suite: "Suite", arguments: Namespace) -> str:
-    """A paper's statements, a figure's tests, or one test with its runs."""
-    from repro.products.explain import explain
-
-    return explain(suite, arguments.what)
-
-
-def registered(suite: "Suite", arguments: Namespace) -> str:
-    """What was registered of tests, and whether before their runs."""
-    from repro.products.explain import registered
-
-    return registered(arguments.tests)
-
-
-def laws(suite: "Suite", arguments: Namespace) -> str | None:
-    """Laws of other papers, each held against the slopes on record."""
-    from repro.report import laws, marks
-
-    if arguments.page:
-        marks.fill(arguments.page, laws.PAGE, laws.lines)
-        return None
-    return "\n".join(laws.lines())
 
 
 def fetch(suite: "Suite", arguments: Namespace) -> None:
@@ -189,17 +171,6 @@ def page(suite: "Suite", arguments: Namespace) -> None:
     built.page(suite, arguments.name)
 
 
-def scoreboard(suite: "Suite", arguments: Namespace) -> str | None:
-    """How the papers' statements fared, by the strongest record of each test."""
-    from repro.products import summary
-    from repro.report import marks
-
-    if arguments.page:
-        marks.fill(Path(arguments.page), summary.PAGE, summary.on_record)
-        return None
-    return "\n".join(summary.on_record())
-
-
 def report(suite: "Suite", arguments: Namespace) -> str:
     """The site: what reproduces and how sure it is, and docs/, for a browser, without training."""
     from repro.report import build
@@ -212,14 +183,9 @@ def record(suite: "Suite", arguments: Namespace) -> str:
     """Copy the configured figures' data to records/."""
     from repro.products import records
 
+    if arguments.again:
+        return "\n".join(map(str, records.rejudge(suite)))
     return "\n".join(map(str, records.record(suite, arguments.unclean)))
-
-
-def rejudge(suite: "Suite", arguments: Namespace) -> str:
-    """Judge and draw what is on record again."""
-    from repro.products import records
-
-    return "\n".join(map(str, records.rejudge(suite)))
 
 
 def power(suite: "Suite", arguments: Namespace) -> None:
@@ -272,17 +238,6 @@ def new(suite: "Suite", arguments: Namespace) -> str:
     return "\n".join(new.figure(arguments.name, *asked))
 
 
-def board(suite: "Suite", arguments: Namespace) -> str | None:
-    """The board of transfer: who loses how much of what the width gains."""
-    from repro.report import marks
-    from repro.transfer_bench import leaders
-
-    if arguments.page:
-        marks.fill(arguments.page, leaders.PAGE, partial(leaders.lines, suite))
-        return None
-    return "\n".join(leaders.lines(suite))
-
-
 def redraw(suite: "Suite", arguments: Namespace) -> str:
     """Draw figures from records/, without training."""
     from repro.products import records
@@ -292,6 +247,10 @@ def redraw(suite: "Suite", arguments: Namespace) -> str:
 
 def verify(suite: "Suite", arguments: Namespace) -> str | None:
     """Hold new data against records/."""
+    if arguments.tidy:
+        from repro.products import tidy
+
+        return "\n".join(tidy.lines(suite))
     from repro.files import write_json
     from repro.products import anew, verify
 
@@ -304,13 +263,6 @@ def verify(suite: "Suite", arguments: Namespace) -> str | None:
         write_json(arguments.log, verify.log(suite, outcomes))
     verify.check(suite, outcomes)
     return None
-
-
-def tidy(suite: "Suite", arguments: Namespace) -> str:
-    """What lies in results/ that no configuration of this scale and data names; deletes nothing."""
-    from repro.products import tidy
-
-    return "\n".join(tidy.lines(suite))
 
 
 def coordinate_check(suite: "Suite", arguments: Namespace) -> str:

@@ -16,7 +16,7 @@ from repro.core import catalog
         (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
         (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
         (["explain", "theorem1.ratoi"], "did you mean 'theorem1.ratio'"),
-        (["explain", "nonsense"], "'nonsense': is unknown; `repro explain PAPER` lists a paper's"),
+        (["show", "nonsense"], "'nonsense': is unknown; `repro show PAPER` lists a paper's"),
         (["page", "fig33"], "unknown page 'fig33': did you mean 'fig3'"),
         (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
@@ -58,7 +58,7 @@ def test_help_groups_the_commands_and_explains_every_argument():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["--version"], "repro 0."), (["explain", "--help"], "usage: repro explain ")],
+    [(["--version"], "repro 0."), (["show", "--help"], "usage: repro show ")],
 )
 def test_version_and_usage_are_said_in_one_s_own_words(words, said, capsys):
     with pytest.raises(SystemExit) as ended:

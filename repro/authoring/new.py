@@ -6,14 +6,18 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from string import Template
 
 from repro.core import catalog, discovery
 from repro.core.papers import ARXIV, FILE
+from repro.core.suite import load
 from repro.errors import UserError, did_you_mean
 from repro.lineage.checkout import ROOT
-from repro.report import cited, costs, marks
+from repro.products import summary
+from repro.report import cited, costs, laws, marks
+from repro.transfer_bench import leaders
 from repro.verdicts import statements
 from repro.verdicts.preregistration import Registered
 from repro.verdicts.printed import Printed
@@ -338,8 +342,15 @@ def _written(files: dict[str, str], figure_name: str) -> list[str]:
 
 
 def pages(root: Path = ROOT) -> list[str]:
-    """Write what pages say of the papers and the costs of all figures; returns the pages."""
+    """Write what pages say of all papers and figures; returns the pages."""
     written = cited.write(root)
-    marks.fill(root / "docs/cost.md", costs.COMMAND, costs.lines)
-    written.append(root / "docs/cost.md")
-    return [path.relative_to(root).as_posix() for path in written]
+    board = partial(leaders.lines, load([]))
+    for name, part, lines in (
+        ("README.md", "statements", summary.on_record),
+        ("docs/cost.md", "cost", costs.lines),
+        ("docs/laws.md", "laws", laws.lines),
+        ("studies/transfer/README.md", "board", board),
+    ):
+        marks.fill(root / name, part, lines)
+        written.append(root / name)
+    return [path.relative_to(root).as_posix() for path in dict.fromkeys(written)]

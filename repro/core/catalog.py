@@ -17,7 +17,7 @@ from repro.lineage.checkout import is_listed, kind, near_name
 class Shown:
     """What `repro.verdicts.figure.Figure` begins with.
 
-    title: one line, shown above the picture and in `python -m repro list`.
+    title: one line, shown above the picture and in `python -m repro show`.
     studies: whose runs it shows: `<paper>/<study>` for all stages of a study, or
         `<paper>/<study>/<stage>` for one.
     """

@@ -1,7 +1,7 @@
 """claims.json: all tests and readings at all scales and on all data, for a program to read.
 No torch.
 
-`repro record` and `repro rejudge` write it into records/, and a report has its own. Its schema is
+`repro record`, also with --again, writes it into records/, and a report has its own. Its schema is
 docs/claims-schema.json, which `python -m repro.products.claims_json` prints.
 """
 

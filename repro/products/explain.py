@@ -248,4 +248,4 @@ def _meant(word: str, matches: Sequence[str]) -> str:
     near = nearest_few(word, ids)
     if near:
         return f"is unknown; did you mean {', '.join(map(repr, near))}?"
-    return "is unknown; `repro explain PAPER` lists a paper's"
+    return "is unknown; `repro show PAPER` lists a paper's"

@@ -20,7 +20,6 @@ from repro.verdicts.results import REPRODUCED, Judged, of_a_paper, paper_of
 from repro.verdicts.typeset import markdown
 from repro.workflow.progress import duration
 
-PAGE = "scoreboard --page"
 SMOKE = SCALES[0]
 MOST = 12  # tests on a terminal
 HEAD = ["paper", "statements", "all tests reproduced", "some", "none", "none tested yet"]
@@ -102,7 +101,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     if tests:
         first = min(tests, key=lambda row: (words.worst(row), not of_a_paper(row)))
         name = f"{paper_of(first)}/{first['test']}"
-        lines.append(f"next: {suite.command(f'explain {name}', program='python -m repro')}")
+        lines.append(f"next: {suite.command(f'show {name}', program='python -m repro')}")
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 """What pages say of who the papers are, and which of their figures are on record. No torch.
 
-All of it is made from studies/<slug>/paper.toml and the folders of figures, by `repro papers`.
+All of it is made from studies/<slug>/paper.toml and the folders of figures, by `repro new pages`.
 """
 
 import os
@@ -15,29 +15,20 @@ from repro.products.records import recorded_at
 from repro.report import marks
 from repro.verdicts.typeset import markdown
 
-COMMAND = "papers --write"
+PART = "papers"
 SMOKE, DEFAULT = SCALES[:2]
-
-
-def listed() -> str:
-    """Every paper, a line each."""
-    lines = [
-        f"{paper.slug}  {paper.heading}: {paper.title}  [{paper.cited or 'ours'}]"
-        for paper in discovery.papers().values()
-    ]
-    return "\n".join(lines)
 
 
 def write(root: Path = ROOT) -> list[Path]:
     """Write what is made of the papers into its pages; returns their paths."""
     for name, lines in PAGES.items():
-        marks.fill(root / name, COMMAND, lines)
+        marks.fill(root / name, PART, lines)
     return [root / name for name in PAGES]
 
 
 def outdated(root: Path = ROOT) -> list[str]:
     """The pages that `write` would change."""
-    filled = {name: marks.filled(root / name, COMMAND, lines) for name, lines in PAGES.items()}
+    filled = {name: marks.filled(root / name, PART, lines) for name, lines in PAGES.items()}
     return [name for name, text in filled.items() if (root / name).read_text() != text]
 
 

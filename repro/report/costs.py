@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from repro.core import catalog, discovery
 from repro.core.config import parse
 from repro.core.study import GPU_SCALES, SCALES
 from repro.core.suite import Suite
 from repro.products.records import read_record, recorded
-from repro.report import marks
 from repro.verdicts.figure import figure_named
 from repro.verdicts.typeset import markdown
 from repro.workflow import budget
 from repro.workflow.cluster import Site
 
-COMMAND = "cost --page"
 NONE = "-"
 LISTED = 16  # GB of a GPU, from which on the table of GPUs names a study
 DAYS = "study: days of its longest job, on as many GPUs of one node as it asks for"
@@ -112,8 +109,3 @@ def lines(names: Sequence[str] | None = None) -> list[str]:
 def _days(job: budget.Longest | None) -> str:
     """`125 on 8`; NONE where a study lacks the scale."""
     return f"{number(job[0])} on {job[1]}" if job else NONE
-
-
-def write(path: Path) -> None:
-    """Put the tables between the marks of a page."""
-    marks.fill(path, COMMAND, lines)

@@ -26,7 +26,6 @@ from repro.verdicts.run_sweeps import slope_over_seeds, sweep_of
 from repro.verdicts.typeset import markdown, plain
 from widthwise.checks.sweep import NEAR, Sweep, Sweeps
 
-PAGE = "laws --page"
 LAWS, SLOPES = "studies/laws.csv", "studies/slopes.csv"
 ABSTRACT = "abstract only"
 AGREES, EXCLUDED, OTHER = "agrees", "excluded", "another thing"

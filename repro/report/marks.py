@@ -9,9 +9,12 @@ from repro.files import atomic_path
 END = "<!-- to here -->"
 
 
-def begin(command: str) -> str:
-    """The mark before what a command writes: `python -m repro <command>`."""
-    return f"<!-- from here made by `python -m repro {command}` -->"
+COMMAND = "new pages"  # of `repro`: writes them all
+
+
+def begin(name: str) -> str:
+    """The mark before a part of this name."""
+    return f"<!-- from here made by `python -m repro {COMMAND}`: {name} -->"
 
 
 def _of(path: Path, mark: str) -> str:
@@ -19,18 +22,18 @@ def _of(path: Path, mark: str) -> str:
     return mark if path.suffix == ".md" else mark.replace("<!--", "#").replace(" -->", "")
 
 
-def fill(path: Path, command: str, lines: Callable[[], Sequence[str]]) -> None:
+def fill(path: Path, name: str, lines: Callable[[], Sequence[str]]) -> None:
     """Put Markdown lines between the two marks of a page; raises UserError where it has none,
     before they are made, which may take minutes."""
-    text = filled(path, command, lines)
+    text = filled(path, name, lines)
     with atomic_path(path) as temporary:
         temporary.write_text(text)
 
 
-def filled(path: Path, command: str, lines: Callable[[], Sequence[str]]) -> str:
+def filled(path: Path, name: str, lines: Callable[[], Sequence[str]]) -> str:
     """The page as `fill` writes it."""
     text = path.read_text() if path.exists() else ""
-    mark, end = _of(path, begin(command)), _of(path, END)
+    mark, end = _of(path, begin(name)), _of(path, END)
     before, found, rest = text.partition(mark)
     _, closed, after = rest.partition(end)
     if not (found and closed) or mark in rest:

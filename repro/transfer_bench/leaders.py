@@ -13,7 +13,6 @@ from repro.transfer_bench.matrix import FEWEST, Board, BoardRow
 from repro.transfer_bench.score import Estimate, Interval
 from repro.verdicts.typeset import markdown
 
-PAGE = "board --page"
 REFERENCE = " \N{DAGGER}"
 FIGURES = (FIGURE, "transfer/sgd")  # whose data.csv have the suite's runs
 NUMBERS = ["model.width", "embedding_ratio", "lr", "seed", "train_loss", "chance"]

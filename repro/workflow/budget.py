@@ -1,4 +1,4 @@
-"""The table of `python -m repro cost`: what figures cost. No torch."""
+"""The table of `python -m repro show cost`: what figures cost. No torch."""
 
 import math
 from collections import Counter

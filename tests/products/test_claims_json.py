@@ -104,7 +104,7 @@ def test_what_is_committed_is_of_the_records(every):
     jsonschema.validate(found, json.loads(SCHEMA.read_text()))
     papers = [(each["slug"], each["version"]) for each in found["papers"]]
     own = [(slug, p.version) for slug, p in discovery.papers().items() if not p.ours]
-    assert papers == own, "python -m repro rejudge writes it anew"
+    assert papers == own, "python -m repro record --again writes it anew"
     now = claims_json.whole(every, found["commit"])
     if badges.unknown():  # what git says is not known here
         for row in [*found["tests"], *now["tests"]]:

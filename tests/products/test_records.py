@@ -79,7 +79,7 @@ def test_a_record_s_results_and_text_are_what_its_data_say(folder, figure, monke
     data, text = base.with_suffix(".csv"), tmp_path / f"{base.name}.md"
     provenance, results = as_built(figure, record), records.results_of(record)
     write_text(tmp_path / base.name, figure, data, results, provenance)
-    assert text.read_bytes() == base.with_suffix(".md").read_bytes(), "python -m repro rejudge"
+    assert text.read_bytes() == base.with_suffix(".md").read_bytes(), "repro record --again"
     found = judge_all(figure, pd.read_csv(data), provenance)
     for row in [*results["tests"], *results["readings"]]:
         row |= {
@@ -87,4 +87,4 @@ def test_a_record_s_results_and_text_are_what_its_data_say(folder, figure, monke
             for k in ("measured", "low", "high", "p")
             if row.get(k) is not None
         }
-    assert found == results, "judge it anew: python -m repro rejudge"
+    assert found == results, "judge it anew: python -m repro record --again"

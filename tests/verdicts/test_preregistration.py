@@ -430,7 +430,7 @@ def test_seeds_of_a_figure_s_runs_are_those_of_its_data():
 
 
 def test_a_search_in_a_grid_is_shown_in_words():
-    """Found in review: `repro registered` printed the points that a search may add as code."""
+    """Found in review: `repro show registered` printed the points that a search may add as code."""
     points = " ".join(
         str(Proposal("", "lr", ("lr", "wd"), n, "loss", ("seed",), ((-1, 0), (1, 0))))
         for n in range(2)

@@ -109,7 +109,7 @@ MISTAKES = {
     ("results/smoke/embedded/embedding_l/fig3/data.csv", *SMOKE): (
         "unknown target results/smoke/embedded/embedding_l/fig3/data.csv: "
     ),
-    ("xyz",): "unknown target xyz: `python -m repro list` names the figures",
+    ("xyz",): "unknown target xyz: `python -m repro show` names the figures",
 }
 
 

@@ -353,7 +353,7 @@ def refuse_unknown_targets():
             continue
         full = f"figures/{target.removeprefix('figures/')}.pdf"
         near = full if full in TARGETS else nearest(target, {*TARGETS, *makers})
-        hint = f"did you mean {near!r}?" if near else "`python -m repro list` names the figures"
+        hint = f"did you mean {near!r}?" if near else "`python -m repro show` names the figures"
         sys.exit(f"error: unknown target {target}: {hint}")
 
 
