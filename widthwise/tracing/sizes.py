@@ -335,8 +335,9 @@ class Sizes:
             if tensor in self.data and not self.grown("output", tensor.numel()):
                 self.settle(self.data[tensor])
         for size in self.settled:
-            if not any(size.dots is each for each in self.attended):
-                self.trace.grows[size.dots.module, "product of data with data"] = size.growth
+            dots = size.dots
+            if dots is not None and not any(dots is each for each in self.attended):
+                self.trace.grows[dots.module, "product of data with data"] = size.growth
 
 
 def _times(a: Size, b: Size) -> Size:
