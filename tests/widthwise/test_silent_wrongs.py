@@ -80,7 +80,8 @@ def products(q, k, v, weigh):
 )
 def test_attention_without_a_softmax_is_warned_of(attend):
     roles = ww.roles(attending(attend), BASE, TOKENS)
-    assert any("attention without a softmax, two towers" in line for line in roles.warnings)
+    (line,) = roles.warnings
+    assert line.startswith("attention: product of data with data gives what changes as width^1 ")
 
 
 def test_attention_without_a_batch_is_attention():
@@ -92,43 +93,134 @@ def test_attention_without_a_batch_is_attention():
     assert [each.exponent for each in roles.attention] == [pytest.approx(-0.5)]
 
 
-class Towers(nn.Module):
-    def __init__(self, width):
+class Body(nn.Module):
+    """Features of rows, or of pairs of tokens, that `read` takes; n: 1, or what makes a mean."""
+
+    def __init__(self, width, read, mean):
         super().__init__()
-        self.users, self.items = nn.Embedding(11, width), nn.Embedding(11, width)
+        self.input, self.hidden = nn.Linear(6, width), nn.Linear(width, width)
+        self.token, self.other = nn.Embedding(11, width), nn.Embedding(11, width)
+        self.many, self.one = nn.Parameter(torch.randn(3, width)), nn.Parameter(torch.randn(width))
+        self.read, self.power = read, mean
 
-    def forward(self, tokens):
-        return (self.users(tokens[0]) * self.items(tokens[1])).sum(-1)
-
-
-class UnitTowers(Towers):
-    def forward(self, tokens):
-        users, items = F.normalize(self.users(tokens[0]), dim=-1), self.items(tokens[1])
-        return (users * F.normalize(items, dim=-1)).sum(-1)
-
-
-def test_dot_products_of_towers_are_warned_of_unless_they_are_of_unit_vectors():
-    (line,) = ww.roles(Towers, BASE, TOKENS).warnings
-    assert line.startswith("the module itself: multiplies what depends on the inputs")
-    assert not ww.roles(UnitTowers, BASE, TOKENS).warnings
+    def forward(self, x, tokens):
+        h = torch.tanh(self.hidden(torch.tanh(self.input(x))))
+        y = self.read(self, h, tokens) * h.shape[-1] ** self.power
+        unread = self.token(tokens[0]) + self.other(tokens[0]) + self.one + self.many[0]
+        return y if y.ndim == 1 else torch.softmax(y, -1), h @ self.many.T * 0 + unread.mean(-1)[:1]
 
 
-class Scaled(nn.Module):
-    """An embedding times the root of the width, as Gemma's."""
+def cosine(a, b):
+    return (F.normalize(a, dim=-1) * F.normalize(b, dim=-1)).sum(-1)
 
+
+SUMS = {
+    "prototypes": (lambda m, h, t: -(h[:, None] - m.many).pow(2).sum(-1), 1),
+    "gated": (lambda m, h, t: (h * m.one).relu().sum(-1), 1),
+    "a sum": (lambda m, h, t: h.sum(-1), 1),
+    "an energy": (lambda m, h, t: h.square().sum(-1), 1),
+    "heads": (lambda m, h, t: h.unflatten(-1, (-1, 8)).sum(1), 1),
+    "a norm": (lambda m, h, t: -(m.token(t[0]) - m.other(t[1])).norm(dim=-1), 0.5),
+    "machines": (lambda m, h, t: (m.token(t).sum(1) ** 2 - (m.token(t) ** 2).sum(1)).sum(-1), 1),
+    "addcmul": (lambda m, h, t: torch.addcmul(m.other(t[0]), m.token(t[0]), m.one).sum(-1), 1),
+    "distances": (lambda m, h, t: -(h[:, None] - h[None]).pow(2).sum(-1), 1),
+    "distances, expanded": (lambda m, h, t: 2 * h @ h.T - h.square().sum(-1), 1),
+    "towers": (lambda m, h, t: torch.sigmoid((m.token(t[0]) * m.other(t[1])).sum(-1)), 1),
+    "what softmax weighs": (lambda m, h, t: h * h.softmax(-1) @ m.many.T, -1),
+    "cosines": (lambda m, h, t: cosine(m.token(t[0]), m.other(t[1])), 0),
+    "a mean": (lambda m, h, t: h.square().mean(-1), 0),
+}
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_what_follows_the_width_and_no_weight_makes_up_for_is_warned_of(case):
+    """With its exponent; and not where make has the factor that the line asks for."""
+    read, exponent = SUMS[case]
+
+    def told(power):
+        roles = ww.roles(lambda width: Body(width, read, power), BASE, (ROWS, TOKENS))
+        return [line for line in roles.warnings if "where its size should stay" in line]
+
+    found = [f" gives what changes as width^{exponent:g} " in line for line in told(0.0)]
+    assert found == [True] * bool(exponent)
+    assert case == "towers" or not told(-exponent)  # in which the factor is within the sigmoid
+
+
+class Clipped(nn.Sequential):
     def __init__(self, width):
+        super().__init__(nn.Embedding(11, width, max_norm=1.0), nn.Linear(width, 3))
+
+
+def test_vectors_of_a_norm_are_warned_of():
+    (line,) = ww.roles(Clipped, BASE, TOKENS).warnings
+    assert line.startswith("0: max_norm gives what changes as width^-0.5 ")
+
+
+class Own(nn.Module):
+    """A decoder of raw parameters with a factor of its own, (width / BASE)^power, at a place."""
+
+    def __init__(self, width, place, power, tied):
         super().__init__()
-        self.embedding, self.readout = nn.Embedding(11, width), nn.Linear(width, 5)
-        self.norm = nn.LayerNorm(width)
+        self.embedding, self.position = nn.Embedding(11, width), nn.Parameter(torch.randn(8, width))
+        self.norm, self.final = nn.LayerNorm(width), nn.LayerNorm(width)
+        for name in ("q", "k", "v", "o", "w"):
+            setattr(self, name, nn.Parameter(torch.randn(width, width) * width**-0.5))
+        self.b = nn.Parameter(torch.randn(width))
+        if not tied:
+            self.r = nn.Parameter(torch.randn(11, width) * width**-0.5)
+        self.place, self.factor = place, (width / BASE) ** power
+
+    def times(self, place):
+        return self.factor if place == self.place else 1.0
 
     def forward(self, tokens):
-        x = self.embedding(tokens)
-        return self.readout(self.norm(x * x.shape[-1] ** 0.5))
+        """(B, T) -> (B, T, 11)."""
+        x = (self.embedding(tokens) + self.position) * self.times("a sum of lookups")
+        h = self.norm(x)
+        q, k, v = (
+            F.linear(h, getattr(self, name) * self.times(name))
+            .unflatten(-1, (-1, 8))
+            .transpose(1, 2)
+            for name in "qkv"
+        )
+        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        x = x + F.linear(y, self.o) * self.times("a branch")
+        h = F.linear(self.norm(x) * self.times("what is read"), self.w) + self.b
+        h = self.final(h.relu() * self.times("an activation"))
+        return F.linear(h, getattr(self, "r", self.embedding.weight)) * self.times("a readout")
 
 
-def test_an_embedding_times_the_root_of_the_width_is_warned_of():
-    (line,) = ww.roles(Scaled, BASE, TOKENS).warnings
-    assert line.startswith("embedding.weight: ") and "changes as width^0.5" in line
+def trained(place, power, tied, recipe):
+    """Outputs of three steps at four times the base width, and norms of gradients."""
+    torch.manual_seed(0)
+    roles = ww.roles(lambda width: Own(width, place, power, tied).double(), BASE, TOKENS)
+    assert len(roles.warnings) == tied
+    torch.manual_seed(0)
+    model = Own(WIDE, place, power, tied).double()
+    plan = ww.plan(model, roles, recipe, readout="final").init_()
+    optimizer = plan.recipe.optimizer.kind(plan.groups(0.01, 0.1))
+    found = []
+    for _ in range(3):
+        output = model(TOKENS)
+        optimizer.zero_grad()
+        output.square().mean().backward()
+        found += [output.detach(), ww.clip_grad_norm_(model.parameters(), 0.1, plan)[None]]
+        optimizer.step()
+    return found
+
+
+PLACES = ("a sum of lookups", "q", "v", "a branch", "what is read", "an activation", "a readout")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_a_factor_of_a_layer_s_own_is_taken_off_initial_values_and_rates(place, optimizer):
+    """Before and after steps the network is the one without that factor."""
+    recipe = ww.recipe("muP", optimizer)
+    for tied in (False, True):
+        plain = trained("", 0.0, tied, recipe)
+        for power in (-0.5, 1.0) if place != "q" else (-0.5,):
+            torch.testing.assert_close(trained(place, power, tied, recipe), plain)
 
 
 class Reads(nn.Module):
@@ -161,11 +253,12 @@ def test_a_readout_with_a_mean_of_its_own_gets_the_rest_and_no_more(read, name):
     """At four times the width the net factor is the recipe's."""
     found, values = [], Reads(WIDE, by_layer).state_dict()
     for each in (by_layer, read):
+        torch.manual_seed(0)
         roles = ww.roles(lambda width, r=each: Reads(width, r), BASE, ROWS)
         assert roles["readout.weight"].kind == "output"
         model = Reads(WIDE, each)
         model.load_state_dict(values)
-        ww.plan(model, roles, name)
+        ww.plan(model, roles, name).init_()
         found.append(model(ROWS) * (BASE if each is not by_layer else 1))
     torch.testing.assert_close(*found)
 
@@ -246,8 +339,8 @@ def test_a_factor_on_an_embedding_or_a_hidden_layer_is_applied_or_refused(tmp_pa
         "    rows['embedding'] = replace(rows['embedding'], multiplier=half)\n"
         "    return rows\n"
     )
-    roles = ww.roles(Scaled, BASE, TOKENS)
-    model = Scaled(WIDE)
+    roles = ww.roles(Transformer, BASE, TOKENS)
+    model = Transformer(WIDE)
     seen = []
     model.embedding.register_forward_hook(lambda _, __, out: seen.append(out))
     plain = model.embedding(TOKENS).detach()

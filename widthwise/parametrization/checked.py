@@ -134,7 +134,7 @@ def _check_begun(plan: Planned) -> None:
     for name, parameter in named(plan.model):
         if (role := plan.at.get(name)) is None or parameter.is_meta:
             continue
-        rule = plan.recipe.rule(role.kind)
+        rule = plan.recipe.rule(role)
         alike = plan.roles is not None and role.width_in == role.width_out == role.depth == 1
         if role.drawn and rule.init is not None and not alike:
             pair = spread(parameter), init_std(role, rule)
@@ -224,8 +224,8 @@ def table(plan: Planned) -> str:
     and the factors that are on the model."""
     rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]
     for name, role in plan.at.items():
-        rule = plan.recipe.rule(role.kind)
-        of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role.kind), name)
+        rule = plan.recipe.rule(role)
+        of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role), name)
         numbers = (role.width_in, role.width_out, *of)
         rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))
     factors = [f"{f.place or 'the module'}: {f.on} times {f.value:.4g}" for f in plan.factors]

@@ -192,7 +192,7 @@ class Plan:
             self.roles.fill_(self.model)
         with torch.no_grad():
             for name, parameter in named(self.model):
-                role, rule = self.at[name], self.recipe.rule(self.at[name].kind)
+                role, rule = self.at[name], self.recipe.rule(self.at[name])
                 if self.roles is not None and parameter.is_meta:
                     raise UserError(
                         f"init_: {name} is on the meta device: model.to_empty(device=...) first"
@@ -282,10 +282,10 @@ class Plan:
                 kind = "output"  # as it was before it had a kind of its own
             if isinstance(lr, Mapping) and kind not in lr:
                 raise UserError(f"groups: lr has no rate for {kind}, the kind of {name}")
-            rule = self.recipe.rule(role.kind)
+            rule = self.recipe.rule(role)
             rate = lr[kind] if isinstance(lr, Mapping) else lr
             scale = self.factor(rule.lr, name)
-            decay = self.factor(self.recipe.of_decay(role.kind), name)
+            decay = self.factor(self.recipe.of_decay(role), name)
             decay = weight_decay * decay if name in decays else 0.0
             if name in factors:
                 # The factor takes the place of the table's; lr * weight_decay stays.
@@ -358,7 +358,7 @@ class Plan:
         if name not in self.at:
             raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
         role = self.at[name]
-        factor = self.recipe.rule(role.kind).multiplier(role)
+        factor = self.recipe.rule(role).multiplier(role) * role.factor(role)
         return role.width_out / role.width_in / factor**2
 
     def _check_names(self, what: str) -> None:

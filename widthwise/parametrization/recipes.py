@@ -67,13 +67,17 @@ class Recipe:
             optimizer = f"{optimizer} ({kind.__module__}.{kind.__qualname__})"
         return ", ".join(filter(None, (self.name, optimizer, self.decay, self.depth)))
 
-    def of_decay(self, kind: str) -> Power:
-        """The factor on the weight decay of a kind of role."""
-        return DECAYS[self.decay](self.rule(kind)) if self.decay else ONE
+    def of_decay(self, role: Role) -> Power:
+        """The factor on the weight decay of a role."""
+        return DECAYS[self.decay](self.rule(role)) if self.decay else ONE
 
-    def rule(self, kind: str) -> Rule:
-        """The row of a kind; of a bottleneck the hidden one, where a file states rules alone."""
-        return self.rules[kind] if kind in self.rules else self.rules["hidden"]
+    def rule(self, role: Role) -> Rule:
+        """The row of a role, what the model has on it itself taken off where values are drawn; of a
+        bottleneck the hidden one, where a file states rules alone."""
+        row = self.rules[role.kind] if role.kind in self.rules else self.rules["hidden"]
+        if not role.own or row.init is None:
+            return row
+        return row.behind(role.factor, self.optimizer.degree)
 
     def of_tied(self, width: float) -> float:
         """The factor on the logits of a readout that is the embedding transposed, at a width
@@ -91,9 +95,9 @@ class Recipe:
             ("", "init, of its spread", "lr", "weight decay", "eps", "output")
         ]
         for kind in (*KINDS, BOTTLENECK):
-            rule = self.rule(kind)
+            rule = self.rule(Role(kind))
             eps = rule.eps if self.optimizer.eps is not None else None
-            decay = self.of_decay(kind) if self.decay else None
+            decay = self.of_decay(Role(kind)) if self.decay else None
             powers = (rule.init, rule.lr, decay, eps, rule.multiplier)
             rows.append((kind, *("-" if p is None else str(p) for p in powers)))
         tied = "none defined" if self.tied is None else str(self.tied)

@@ -52,6 +52,8 @@ class Role:
         bias' 0). A bias as torch draws it shrinks with its layer's fan_in; muP keeps the spread
         that it has at the base width (Ma et al., Table 2; the mup package): state that one here.
     distribution: the law it is drawn from, "normal" or "uniform".
+    own: the exponent of the width (read, or written where none is read) in a factor that the model
+        has on it itself, as 1/sqrt(fan_in) in a layer's forward; `Recipe.rule` takes it off.
     """
 
     kind: str
@@ -62,6 +64,13 @@ class Role:
     fan_out: int = 1
     distribution: str = "normal"
     depth: float = 1.0
+    own: float = 0.0
+
+    @property
+    def factor(self) -> "Power":
+        """The factor that the model has on it itself."""
+        reads = self.kind not in ("embedding", "vector")
+        return Power(n_in=self.own) if reads else Power(n_out=self.own)
 
     @property
     def drawn(self) -> bool:
@@ -100,6 +109,11 @@ class Power:
         result = widths * role.fan_in**self.fan_in * role.fan_out**self.fan_out
         return result * role.depth**self.depth
 
+    def times(self, other: "Power", power: float = 1.0) -> "Power":
+        """Its product with a power of another."""
+        mine, others = vars(self), vars(other)
+        return Power(**{key: mine[key] + power * others[key] for key in mine})
+
     @property
     def inverse(self) -> "Power":
         """Its reciprocal."""
@@ -132,6 +146,18 @@ class Rule:
     coupled_weight_decay: Power = ONE
     eps: Power = ONE
     multiplier: Power = ONE
+
+    def behind(self, factor: Power, degree: float) -> "Rule":
+        """The row of the same parameter where its layer has a factor: the same function, before and
+        after each step (Ma et al., Proposition C.10); degree: of the update in the gradient."""
+        return Rule(
+            self.init and self.init.times(factor, -1),
+            self.lr.times(factor, -1 - degree),
+            self.weight_decay.times(factor, 1 + degree),
+            self.coupled_weight_decay.times(factor, 2),
+            self.eps.times(factor),
+            self.multiplier,
+        )
 
 
 def standard_std(role: Role) -> float:

@@ -5,7 +5,7 @@ operators.py    what each operator does with the axes it is given
 moves.py        where the dimensions of an operator's results come from
 shapes.py       which dimension of a tensor runs along which of another
 constants.py    values that nothing draws
-sizes.py        how large what depends on the inputs is, by the numbers on its way
+sizes.py        one law of sizes: by which power of the width tensors grow
 warnings.py     what a user should look at
 uses.py         what is seen of a parameter; no torch
 kinds.py        what a parameter is, from what was seen of it

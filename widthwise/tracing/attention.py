@@ -32,7 +32,6 @@ def attention_of(seen: Trace, seen_wide: Trace) -> tuple[AttentionScale, ...]:
     for a, b in paired(seen.attention, seen_wide.attention, lambda each: each.module):
         if a.head_dim != b.head_dim:
             ratio = math.log(b.head_dim / a.head_dim)
-            scales = b.scale / a.scale if a.scale else math.nan
-            exponent = math.log(scales) / ratio if scales > 0 else math.nan
+            exponent = b.growth / ratio - 1  # of what stands before the sum of head_dim products
             found[a.module] = AttentionScale(a.module, a.head_dim, exponent, a.fused)
     return tuple(found.values())

@@ -23,23 +23,23 @@ from widthwise.tracing.uses import Trace
 __all__ = ["Trace", "called", "running", "taken_apart", "trace"]
 
 
-def trace(model: nn.Module, inputs: Any) -> Trace:
+def trace(model: nn.Module, inputs: Any, base: Trace | None = None) -> Trace:
     """The uses of a module's parameters in one forward pass, in the mode (train or eval) it is in.
 
     inputs: a tensor, a tuple of positional arguments, or a mapping of keywords. Values change
-    nothing but buffers (running statistics); a model on the meta device runs without any.
+    nothing but buffers (running statistics); a model on the meta device runs without any. base:
+    what the same module showed at the base width, against which sizes grow.
     """
     device = next(model.parameters()).device
     inputs = dict(inputs) if isinstance(inputs, Mapping) else inputs  # a BatchEncoding is no dict
     if device.type == "meta":
         inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
     with torch.no_grad(), taken_apart(), running(model) as stack:
-        operators = Operators(model, inputs, stack)
+        operators = Operators(model, inputs, stack, base)
         watched = operators.residuals.watching(model)
         with operators as seen, FusedAttention(seen), watched:
-            outputs = [t for t in tensors(called(model, inputs)) if t.ndim > 1]
-    if outputs:
-        seen.trace.output = seen.data.get(outputs[0], 1.0)
+            outputs = tensors(called(model, inputs))
+    seen.sizes.end(outputs)
     seen.trace.branches = seen.residuals.found()
     return seen.trace
 

@@ -28,8 +28,8 @@ class Found:
 
     shape: at the base width. wide: the axes that grow; inputs, outputs: those of them that are
     summed over, or have an output for each entry. readouts: of a tied tensor, the modules that
-    read a width by it. used_in: the modules that use it, in order. scaled: of a readout, the
-    exponent of the width in the factor that the module has on it itself, 0 where it has none.
+    read a width by it. used_in: the modules that use it, in order. scaled: of these readouts, the
+    exponent of the width in the factor that the module has on them itself, 0 where it has none.
     constant: the value of all entries, where they are alike and nothing draws them.
     """
 
@@ -135,32 +135,29 @@ def find(
     std, law, constant = spread
     if std == 0.0 and kind in ("vector", "scalar"):
         std = None  # as the model sets it
-    role = Role(kind, fan_in, std=std, fan_out=fan_out, distribution=law)
     used_in = tuple(dict.fromkeys(use.module for use in uses))
-    scaled = 0.0
-    if kind in ("output", BOTTLENECK) or readouts:
-        axes = inputs or outputs  # a tied tensor has the width that it reads as its output
-        last = name not in inside
-        scaled = _scaled(name, axes, shape, other, seen, seen_wide, last)
+    axes, looked_up = inputs or outputs, tied and kind == "embedding"
+    own = asked(name, (KEEP,) if looked_up else (KEEP, SUM), axes, shape, other, seen_wide)
+    scaled = asked(name, (SUM,), axes, shape, other, seen_wide) if looked_up else 0.0
+    role = Role(kind, fan_in, std=std, fan_out=fan_out, distribution=law, own=own or 0.0)
     found = Found(
-        role, shape, wide, inputs, outputs, used_in, tied, readouts, name in kinds, scaled
+        role, shape, wide, inputs, outputs, used_in, tied, readouts, name in kinds, scaled or 0.0
     )
     return replace(found, constant=constant if role.std is None else None)
 
 
-def _scaled(
-    name: str, axes: tuple, shape: tuple, other: tuple, seen: Trace, wide: Trace, last: bool
-) -> float:
-    """The exponent of the width in what a readout reads, by the numbers it was multiplied by, and,
-    of one at the network's end, in what the module makes of its output."""
+def asked(
+    name: str, acts: tuple[str, ...], axes: tuple, shape: tuple, other: tuple, wide: Trace
+) -> float | None:
+    """The exponent of the width, along axes of a parameter, in the factor that the module has on
+    it itself, by what its values are asked for; None where there is no one such exponent."""
+    found = set().union(*(wide.asked.get((name, act), ()) for act in acts)) or {0.0}
     grown = math.log(math.prod(other[i] / shape[i] for i in axes))
-    pairs = paired(seen.uses[name], wide.uses[name], lambda use: use.module)
-    found = [b.reads / a.reads for a, b in pairs if a.reads and SUM in a.axes.values()]
-    if last and seen.output:
-        found = [each * wide.output / seen.output for each in found]
-    exponents = {math.log(each) / grown if each > 0 else math.nan for each in found}
-    exponent = exponents.pop() if len(exponents) == 1 else 0.0
-    return 0.0 if math.isnan(exponent) or abs(exponent) < 1e-3 else round(exponent, 6)
+    if len(found) > 1 or math.isnan(growth := found.pop()) or (growth and not grown):
+        return None
+    exponent = growth / grown if growth else 0.0
+    quarter = round(4 * exponent) / 4  # of a number that is rounded, as in bfloat16
+    return quarter if abs(exponent - quarter) < 2e-3 else round(exponent, 4)
 
 
 def _by_convention(name: str, kind: str, wide: tuple[int, ...]) -> tuple[tuple, tuple]:

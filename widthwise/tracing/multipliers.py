@@ -58,10 +58,9 @@ def attach(
         role = at[name]
         tied = each.tied and role.kind == "embedding"
         reads = tied or role.kind in ("output", BOTTLENECK)
-        value = recipe.rule(role.kind).multiplier(role)
-        if reads:  # what the module has on it itself is a part of the factor
-            value = recipe.of_tied(role.width_out) if tied else value
-            value *= (role.width_out if tied else role.width_in) ** -each.scaled
+        value = recipe.rule(role).multiplier(role)
+        if tied:  # what the module has on it itself is a part of the factor
+            value = recipe.of_tied(role.width_out) * role.width_out ** (role.own - each.scaled)
         if math.isclose(value, 1, rel_tol=1e-9):
             continue
         for place in each.readouts if tied else each.used_in:

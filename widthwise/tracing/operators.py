@@ -1,8 +1,6 @@
 """The mode that sees every operator of a forward pass."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -31,8 +29,8 @@ from widthwise.tracing.moves import (
     put_in,
     reduced,
 )
-from widthwise.tracing.shapes import aligned, number, pointwise, reshaped, tensors
-from widthwise.tracing.sizes import size
+from widthwise.tracing.shapes import aligned, pointwise, reshaped, tensors
+from widthwise.tracing.sizes import STAYS, Sizes
 from widthwise.tracing.uses import (
     BATCH,
     CHAIN,
@@ -42,7 +40,6 @@ from widthwise.tracing.uses import (
     KEEP,
     KERNEL,
     SUM,
-    Attention,
     Trace,
     Use,
 )
@@ -57,25 +54,23 @@ TABLES = {"embedding", "_embedding_bag", "_embedding_bag_forward_only"}
 class Operators(TorchDispatchMode):
     """Sees every operator; see `widthwise.tracing`."""
 
-    def __init__(self, model: nn.Module, inputs: object, stack: list[str]):
+    def __init__(self, model: nn.Module, inputs: object, stack: list[str], base: Trace | None):
         super().__init__()
-        self.stack = stack
+        self.stack, self.trace = stack, Trace({}, {})
         self.tags = WeakTensorKeyDictionary()  # tensor made of parameters -> Tag
-        self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> its size
+        self.sizes = Sizes(stack, self.tags, self.trace, base)
+        self.data = self.sizes.data  # tensor that depends on the inputs -> its size
         self.origin = WeakTensorKeyDictionary()  # data -> the weights whose products it comes from
-        self.logits = WeakTensorKeyDictionary()  # a product of data with data -> its Attention
-        self.pairs = WeakTensorKeyDictionary()  # the same, entry by entry -> (size, a Use or None)
-        self.lookups = WeakTensorKeyDictionary()  # what an embedding returned -> the embedding
+        # A product entry by entry -> the parameter in it, its Use, its axes; or None.
+        self.pairs = WeakTensorKeyDictionary()
         self.residuals = Residuals()
-        self.reads = 1.0  # the size of what a product with a parameter reads
-        self.fused = False  # whether within an attention that was noted already
-        self.trace = Trace({}, {})
+        self.weight: torch.Tensor | None = None  # that an operator is a product with
         for name, parameter in named(model):
             axes = tuple((i,) for i in range(parameter.ndim))
             self.tags[parameter] = ((name, axes),)
             self.trace.uses[name], self.trace.unknown[name] = [], set()
         for tensor in tensors(inputs):
-            self.data[tensor] = 1.0
+            self.data[tensor] = STAYS
             self.residuals.new(tensor)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -84,7 +79,9 @@ class Operators(TorchDispatchMode):
         name = function.overloadpacket.__name__.removesuffix("_")
         given = tensors((args, kwargs))
         made = [t for t in given if t in self.tags]
+        self.weight = None
         if made and not self.use(name, args, given, made, out):
+            self.sizes.form(name, args, made, out)
             return out
         if made or any(t in self.data for t in given):
             self.follow_data(name, args, kwargs, given, out)
@@ -110,9 +107,13 @@ class Operators(TorchDispatchMode):
         if name in TABLES and args[0] in self.tags:
             if meets_data:
                 self.note(args[0], {0: INDEX, 1: KEEP})
+                self.weight = args[0]
                 return True
             self.note(args[0], {0: INDEX})
             self.tag(out, args[0], [()] * args[1].ndim + [1])
+            return False
+        if name == "embedding_renorm":
+            self.sizes.clipped(args[0])
             return False
         if name.endswith("_norm") and "weight" not in name and args[0] not in self.tags:
             self.entries(made)
@@ -144,7 +145,6 @@ class Operators(TorchDispatchMode):
         """A product of matrices, of which one or both are made of parameters."""
         if name in ADDING and args[0] in self.tags:
             self.entries([args[0]])
-        self.reads = self.read_by(args[-2:])
         a, b = factors(name, args)
         left, right = max(a.ndim - 1, 0), max(b.ndim - 2, 0)  # the dimensions summed over
         in_tags = a in self.tags, b in self.tags
@@ -168,6 +168,7 @@ class Operators(TorchDispatchMode):
                 if tensor.ndim == 3:
                     uses[0] = BATCH
                 self.note(tensor, uses)
+                self.weight = tensor
         return True
 
     def owned(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
@@ -184,8 +185,8 @@ class Operators(TorchDispatchMode):
         if weight in self.tags:
             inputs = 0 if transposed else 1
             uses = {d: KERNEL for d in range(2, weight.ndim)} | {inputs: SUM, 1 - inputs: KEEP}
-            self.reads = self.read_by(args[:1])
             self.note(weight, uses, groups)
+            self.weight = weight
         if args[0] in self.tags:
             self.note(args[0], {d: KEEP for d in range(args[0].ndim) if args[0].shape[d] > 1})
         if bias is not None and bias in self.tags:
@@ -242,17 +243,11 @@ class Operators(TorchDispatchMode):
         """uses: dimension of the tensor -> what is done with it."""
         for name, axes in self.tags[tensor]:
             of_axes = {axis: use for d, use in uses.items() for axis in axes[d]}
-            self.trace.uses[name].append(Use(self.stack[-1], of_axes, groups, self.reads))
-        self.reads = 1.0
+            self.trace.uses[name].append(Use(self.stack[-1], of_axes, groups))
 
     def entries(self, made: list) -> None:
         for tensor in made:
             self.note(tensor, {d: ENTRY for d in range(tensor.ndim) if tensor.shape[d] > 1})
-
-    def read_by(self, given: Sequence) -> float:
-        """The size of the data that meet a parameter."""
-        sizes = [self.data[t] for t in given if isinstance(t, torch.Tensor) and t in self.data]
-        return sizes[0] if len(sizes) == 1 else 1.0
 
     def refuse(self, tensor: torch.Tensor, operator: str) -> None:
         for name, _ in self.tags[tensor]:
@@ -261,27 +256,12 @@ class Operators(TorchDispatchMode):
     # What depends on the inputs
 
     def follow_data(self, name: str, args: Sequence, kwargs: dict, given: list, out) -> None:
-        """Mark results as data; find attention, a softmax over products of data with data, and
-        other such products."""
-        its_size = size(name, args, out, given, self.data)
-        logits = next((self.logits[t] for t in given if t in self.logits), None)
-        if name in ("mul", "div") and sum(t.ndim > 0 for t in given) == 1:
-            factor = number(args[1] if isinstance(args[0], torch.Tensor) else args[0])
-            factor = factor if name == "mul" else 1 / factor if factor else math.nan
-            logits = logits and replace(logits, scale=logits.scale * factor)
-            for tensor in given:
-                if tensor in self.lookups:
-                    self.trace.embedded[self.lookups[tensor]] = factor
-        if name in ("mm", "bmm", "baddbmm") and not any(t in self.tags for t in given):
-            a, b = factors(name, args)
-            both = self.data.get(a, 1.0) * self.data.get(b, 1.0) * kwargs.get("alpha", 1.0)
-            logits, its_size = self.multiplied(a.shape[-1], both, name), 1.0
-        elif name in ("_softmax", "_safe_softmax") and logits:
-            self.attend(logits)
-            logits = None
-        elif name == "sum" and args[0] in self.pairs:
-            its_size = self.data.get(args[0], 1.0)
-            self.summed(args)
+        """Mark results as data, of their sizes; find products of data with data."""
+        pair = self.pairs.get(args[0]) if name == "sum" else None
+        of = self.summed(args, *pair) if pair else None
+        if name.startswith(ATTENTION):  # within a function of torch's, whole
+            self.sizes.whole(args[:3], kwargs.get("scale"), fused=False)
+        self.sizes.follow(name, args, kwargs, given, self.weight, of, out)
         origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
         weights = [t for t in given if t in self.tags]
         if weights and name in PRODUCTS:
@@ -289,17 +269,10 @@ class Operators(TorchDispatchMode):
             for parameter in own:
                 self.trace.behind.setdefault(parameter, set()).update(origin)
             origin |= own
-        if name.startswith(ATTENTION):  # within a function of torch's, whole
-            self.whole(args[0], args[1], kwargs.get("scale"), fused=False)
         for result in tensors(out):
-            self.data[result] = its_size
             self.origin[result] = origin
-            if logits:
-                self.logits[result] = logits
         if name == "mul" and isinstance(out, torch.Tensor) and len(given) == 2:
             self.paired(given[0], given[1], out)
-        if name == "embedding" and args[0] in self.tags:
-            self.lookups[out] = self.tags[args[0]][0][0]
 
     def paired(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
         """Keep a product entry by entry: summed over, it is one of vectors."""
@@ -309,44 +282,23 @@ class Operators(TorchDispatchMode):
             dims = {
                 d: axes[of] for d, of in enumerate(aligned(made[0].shape, out.shape)) if of != ()
             }
-            self.pairs[out] = (self.data[out], (self.trace.uses[name][-1], dims))
+            self.pairs[out] = (name, self.trace.uses[name][-1], dims)
         elif not made and a is not b:
-            self.pairs[out] = (self.data[out], None)
+            self.pairs[out] = ("", None, {})
 
-    def summed(self, args: Sequence) -> None:
+    def summed(self, args: Sequence, name: str, use: Use | None, dims: dict) -> str | None:
         """A sum of what was multiplied entry by entry: of a parameter with data, it reads them; of
-        data with data, it is a product of vectors."""
-        its_size, use = self.pairs[args[0]]
-        over = reduced("sum", args, {}, args[0].ndim)
+        data with data, it is a product of vectors. The parameter, ""; None: it is neither."""
         if use is None:
-            entries = math.prod(args[0].shape[d] for d in over)
-            self.multiplied(entries, its_size, "sum")
-            return
-        noted, dims = use
-        noted.axes.update({axis: SUM for d in over for axis in dims.get(d, ())})
-
-    def multiplied(self, entries: int, scale: float, operator: str) -> Attention:
-        """Note a product of data with data; not those that torch's attention is made of on some
-        devices, and is not on others."""
-        found = Attention(self.stack[-1], entries, scale, False, operator)
-        if not self.fused:
-            self.trace.products.append(found)
-        return found
-
-    def whole(self, q: torch.Tensor, k: torch.Tensor, asked: float | None, fused: bool) -> None:
-        """An attention that is one operator; its queries and keys may have been scaled before."""
-        head_dim = q.shape[-1]
-        scale = head_dim**-0.5 if asked is None else asked
-        scale *= self.data.get(q, 1.0) * self.data.get(k, 1.0)
-        self.attend(Attention(self.stack[-1], head_dim, scale, fused))
-
-    def attend(self, found: Attention) -> None:
-        if not self.fused:
-            self.trace.attention.append(found)
+            return name
+        over = reduced("sum", args, {}, args[0].ndim)
+        reads = {axis: SUM for d in over for axis in dims.get(d, ())}
+        use.axes.update(reads)
+        return name if reads else None
 
 
-def _queries_and_keys(query: Any, key: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
-    return query, key
+def _parts(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> tuple[Any, Any, Any]:
+    return query, key, value
 
 
 class FusedAttention(TorchFunctionMode):
@@ -364,9 +316,9 @@ class FusedAttention(TorchFunctionMode):
                 return function(*args, **kwargs)
         if function is not torch.nn.functional.scaled_dot_product_attention:
             return function(*args, **kwargs)
-        self.seen.whole(*_queries_and_keys(*args, **kwargs), kwargs.get("scale"), fused=True)
-        self.seen.fused = True
+        self.seen.sizes.whole(_parts(*args, **kwargs), kwargs.get("scale"), fused=True)
+        self.seen.sizes.fused = True
         try:
             return function(*args, **kwargs)
         finally:
-            self.seen.fused = False
+            self.seen.sizes.fused = False

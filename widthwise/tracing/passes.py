@@ -103,7 +103,8 @@ def passes(
     check_widths(shapes, others, *widths)
     kinds = _given_kinds(given, shapes)
     buffers = kept_buffers(model, wide)  # before a pass changes running statistics
-    traces = _traced(model, inputs, widths[0]), _traced(wide, inputs, widths[1])
+    seen = _traced(model, inputs, widths[0])
+    traces = seen, _traced(wide, inputs, widths[1], seen)
     return Passes(widths, (shapes, others), traces, spreads, buffers, kinds)
 
 
@@ -123,5 +124,6 @@ def _given_kinds(given: Mapping[str, str], names: Mapping) -> dict[str, str]:
     return kinds
 
 
-def _traced(model: nn.Module, inputs: object, width: int) -> Trace:
-    return calling(f"roles: the module of make({width}) fails on inputs", trace, model, inputs)
+def _traced(model: nn.Module, inputs: object, width: int, base: Trace | None = None) -> Trace:
+    what = f"roles: the module of make({width}) fails on inputs"
+    return calling(what, trace, model, inputs, base)

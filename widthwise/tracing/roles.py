@@ -31,7 +31,7 @@ from widthwise.tracing.kinds import Found, from_plain, plain
 from widthwise.tracing.making import check_fits, made, on_meta
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.stacks import Stack, depth_at, stacks
-from widthwise.tracing.warnings import of_products, of_roles
+from widthwise.tracing.warnings import of_roles, of_sizes
 from widthwise.tracing.wrapped import wrapper_of
 
 
@@ -333,9 +333,9 @@ def roles(
             model = made(make, base)
         if wide is not None:
             try:
-                found = roles_of(passes(model, wide, inputs, widths, given))
-                if not any(math.isnan(each.exponent) for each in found.attention):
-                    return found
+                both = passes(model, wide, inputs, widths, given)
+                if not both.traces[1].unseen:
+                    return roles_of(both)
             except UserError:
                 pass  # a branch on values, say; or a temperature that has none on meta
         with FewDraws():
@@ -354,6 +354,7 @@ def roles_of(both: Passes) -> Roles:
     """The roles of a module's parameters, from what it showed at two widths."""
     found = both.found()
     attention = attention_of(*both.traces)
-    warned = (*of_roles(found, attention), *of_products(*both.traces, both.widths))
+    sizes = of_sizes(found, both.shapes[1], both.traces[1], both.widths[1] / both.widths[0])
+    warned = (*of_roles(found, attention), *sizes)
     branches = both.traces[0].branches
     return Roles(found, attention, warned, both.widths, both.inside, both.buffers, branches)

@@ -1,67 +1,356 @@
-"""How large a tensor is that depends on the inputs: the numbers, known before any training, that it
-was multiplied by on the way. Held at two widths beside each other they are a power of the width."""
+"""One law of sizes: by which power of the width tensors grow that depend on the inputs.
+
+A weight with a plan's initial values gives what is as large at every width as what it reads. What
+else follows the width are numbers on data or weights, sums and norms over axes that grow, and
+products of data with data. `Sizes` keeps what these come to, as the logarithm of the size at the
+wider of two widths over that at the base, up to where a size has to stay: an activation, a norm, a
+sum with what does not grow alike, an output. There the weights that a tensor is proportional to
+are asked for what is missing (`Trace.asked`); where there are none, make is (`Trace.grows`).
+"""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
-from widthwise.tracing.shapes import number
+from widthwise.tracing.moves import ATTENTION, EXPERTS, MATRICES, factors
+from widthwise.tracing.shapes import number, tensors
+from widthwise.tracing.uses import KEEP, SUM, Attention, Trace
 
-# What comes out of these has a size of its own, whatever the size of what went in.
-OF_UNIT_SIZE = {
+NORMS = {
     *("native_layer_norm", "native_group_norm", "native_batch_norm", "_fused_rms_norm", "rms_norm"),
-    *("_batch_norm_with_update", "_batch_norm_no_update", "cudnn_batch_norm", "_softmax"),
-    *("_safe_softmax", "_log_softmax", "sigmoid", "tanh", "embedding"),
+    *("_batch_norm_with_update", "_batch_norm_no_update", "cudnn_batch_norm", "var_mean"),
 }
-POWERS: Mapping[str, Callable[[float], float]] = {
-    "square": lambda size: size**2,
-    "sqrt": lambda size: size**0.5,
-    "rsqrt": lambda size: size**-0.5,
-    "reciprocal": lambda size: 1 / size,
+# None of these of c x is a power of c times that of x.
+ACTIVATIONS = {
+    *("sigmoid", "tanh", "gelu", "silu", "elu", "mish", "softplus", "hardtanh", "hardswish"),
+    *("hardsigmoid", "log_sigmoid_forward", "exp", "expm1", "log", "log1p", "erf", "sin", "cos"),
+    *("logsumexp", "_log_softmax", "atan", "celu", "softshrink"),
 }
-SUMS = {"add", "sub", "cat", "stack", "where", "rsub", "addcmul"}
-NORMS = {"linalg_vector_norm", "norm"}
+SOFTMAX = {"_softmax", "_safe_softmax"}
+RELUS = {"relu", "leaky_relu", "threshold", "abs"}  # of c x it is c times that of x
+POWERS = {"square": 2.0, "sqrt": 0.5, "rsqrt": -0.5, "reciprocal": -1.0, "var": 2.0}
+SUMS = {"add", "sub", "cat", "stack", "where", "rsub", "addcmul", "lerp", "maximum", "minimum"}
+PUT = {"copy", "index_put", "index_add", "scatter", "scatter_add", "index_copy", "slice_scatter"}
+OVER = {"sum": 1.0, "linalg_vector_norm": 0.5, "norm": 0.5, "_cdist_forward": 0.5, "cumsum": 1.0}
 
 
-def size(name: str, args: Sequence, out: object, given: list, sizes: Mapping) -> float:
-    """The size of an operator's result, of what it is given and `sizes` (tensor -> its size) says.
+@dataclass(eq=False)
+class Size:
+    """How a tensor grows. growth: the logarithm; nan where a number cannot be seen. makers:
+    (parameter, SUM where it is summed over or KEEP) of those that it is proportional to. place: the
+    module, and the operator, by which it grows. dots: of a product of data with data. summed: over
+    an axis that grows, or a power: no weight makes up for it. fresh: what weights gave and nothing
+    but numbers changed, which are theirs. read, asked: by, or of, weights."""
 
-    A norm over n entries is n^1/2 times as large as they are, a sum of n squares n times. Of other
-    operators results keep the size of the only tensor given, and have size 1 where there are more;
-    nan where a number cannot be seen.
-    """
-    given = [t for t in given if t.ndim]
-    if name in OF_UNIT_SIZE or not given:
-        return 1.0
-    own = [sizes.get(t, 1.0) for t in given]
-    if not all(map(math.isfinite, own)):
-        return math.nan
-    if len(given) == 1:
-        return _of_one(name, args, out, given[0], own[0])
-    if name == "mul":
-        return math.prod(own)
-    if name == "div":
-        return own[0] / own[1] if own[1] else math.nan
-    if name in SUMS and len({*own}) == 1:
-        return own[0]
-    return 1.0
+    growth: float = 0.0
+    makers: frozenset[tuple[str, str]] = frozenset()
+    place: tuple[str, str] = ("", "")
+    dots: Attention | None = None
+    summed: bool = False
+    fresh: bool = False
+    read: bool = False
+    asked: bool = False
+
+    @property
+    def grows(self) -> bool:
+        """Whether it follows the width, or may."""
+        return not abs(self.growth) < 1e-3
 
 
-def _of_one(name: str, args: Sequence, out: object, tensor: torch.Tensor, own: float) -> float:
-    if name in ("mul", "div"):
-        first = isinstance(args[0], torch.Tensor) and args[0].ndim
-        if len(args) > 1 and args[0] is args[1]:
-            return own * own if name == "mul" else 1.0
-        factor = number(args[1] if first else args[0])
-        if name == "mul":
-            return own * factor
-        return own / factor if first and factor else math.nan
-    if name in POWERS:
-        return POWERS[name](own) if own > 0 else math.nan
-    if name == "pow" and isinstance(args[1], int | float):
-        return own ** args[1] if own > 0 else math.nan
-    if name in (*NORMS, "sum") and isinstance(out, torch.Tensor) and out.numel():
+STAYS = Size()
+
+
+class Sizes:
+    """What a pass at the base shows, or, with the `numbers` of that one, at the other width."""
+
+    def __init__(self, stack: list[str], tags: Mapping, trace: Trace, base: Trace | None):
+        self.stack, self.tags, self.trace, self.base = stack, tags, trace, base
+        self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> its Size
+        self.made = WeakTensorKeyDictionary()  # made of parameters -> growth, by numbers on it
+        self.fused = False  # whether within an attention that was noted already
+        self.attended: list[Attention] = []
+        self.settled: list[Size] = []  # products of data with data, until it is told what they are
+
+    def of(self, tensor: torch.Tensor) -> Size:
+        """The size of what depends on the inputs, is made of parameters, or is neither."""
+        if tensor in self.data:
+            return self.data[tensor]
+        if tensor not in self.tags:
+            return STAYS
+        makers = frozenset((name, KEEP) for name, _ in self.tags[tensor])
+        return Size(self.made.get(tensor, 0.0), makers, (self.stack[-1], "mul"), fresh=True)
+
+    def grown(self, operator: str, value: float) -> float:
+        """The logarithm of a number over what it is at the base width."""
+        if self.fused:
+            return 0.0
+        key = self.stack[-1], operator
+        own = self.trace.numbers.setdefault(key, [])
+        own.append(value)
+        before = self.base.numbers.get(key, []) if self.base else []
+        if len(before) < len(own) or before[len(own) - 1] == value:
+            return 0.0
+        ratio = value / before[len(own) - 1] if before[len(own) - 1] else math.nan
+        return math.log(ratio) if ratio > 0 else math.nan
+
+    def form(self, name: str, args: Sequence, made: list, out: object) -> None:
+        """Follow what is made of parameters alone: by numbers, what initial values are times."""
+        growth = [self.made.get(t, 0.0) for t in made]
+        sign = 1 if name == "mul" else -1 if name == "div" else 0
+        found = growth[0] + (sign * growth[1] if len(growth) == 2 else 0.0)
+        found += sign * self._number(name, args, made[0]) if len(growth) == 1 else 0.0
+        if found:
+            for result in tensors(out):
+                self.made[result] = found
+
+    def clipped(self, weight: torch.Tensor) -> None:
+        """Note a table of vectors that have no norm above a number: their entries shrink."""
+        if grown := self.grown("max_norm", weight.shape[-1]):
+            self.trace.grows[self.stack[-1], "max_norm"] = -grown / 2
+
+    def follow(
+        self,
+        name: str,
+        args: Sequence,
+        kwargs: Mapping,
+        given: list,
+        weight: torch.Tensor | None,
+        of: str | None,
+        out: object,
+    ) -> None:
+        """Give an operator's results their sizes. weight: that it is a product with. of: where it
+        sums a product entry by entry, the parameter in that, or "" where there is none."""
+        numbers = [
+            t
+            for t in given
+            if (t.is_floating_point() or t.is_complex()) and (t.ndim or t in self.data)
+        ]
+        if name in PUT:
+            numbers = [t for t in numbers if t in self.data or t in self.tags]
+        size = STAYS
+        if weight is not None:
+            size = self._product(name, args, kwargs, weight)
+        elif numbers:
+            size = self._of(name, args, kwargs, numbers, of, out)
+        for result in tensors(out):
+            self.data[result] = size
+
+    def _of(
+        self,
+        name: str,
+        args: Sequence,
+        kwargs: Mapping,
+        given: list,
+        of: str | None,
+        out: object,
+    ) -> Size:
+        own = [self.of(t) for t in given]
+        first, place = own[0], (self.stack[-1], name)
+        if name in NORMS:
+            self.settle(first)
+            return STAYS
+        if name in ACTIVATIONS or (name in RELUS and first.grows):
+            return self.settle(first)
+        if name in RELUS:
+            return replace(first, fresh=False)
+        if name in SOFTMAX:
+            if first.dots is not None:
+                self.attended.append(first.dots)
+                self.attend(replace(first.dots, growth=first.growth))
+            if not first.summed or first.dots is None:
+                self.settle(first)
+            return Size(-self.grown(name, args[0].shape[args[1]]), place=place, summed=True)
+        if name in MATRICES or name == EXPERTS:
+            return self._dots(name, args, kwargs)
+        if name.startswith(ATTENTION):
+            return replace(own[min(2, len(own) - 1)], fresh=False)
+        if name in SUMS or name in PUT:
+            if name == "addcmul":
+                own = [own[0], _times(*own[1:3])] if len(own) > 2 else own
+            return self.sum(own[:2] if name == "lerp" else own)
+        if name in OVER and isinstance(out, torch.Tensor) and out.numel():
+            return self._over(name, args, given[0], own, of, out)
+        if name in ("mul", "div") and len(own) == 2:
+            if name == "mul":
+                data = given[0] not in self.tags
+                return _times(*own) if data else _times(own[1], own[0])
+            makers = frozenset() if first.makers & own[1].makers else first.makers
+            growth = first.growth - own[1].growth
+            return Size(growth, makers, place, first.dots, first.summed)
+        if name in ("mul", "div"):
+            factor = self._number(name, args, given[0])
+            if name == "div" and args[0] is not given[0]:
+                return Size(factor - first.growth, first.makers, place, None, True)
+            return _by(first, factor if name == "mul" else -factor, place)
+        power = args[1] if name == "pow" and args[0] is given[0] else POWERS.get(name)
+        if isinstance(power, int | float):
+            return Size(power * first.growth, first.makers, place, None, True)
+        if len(own) > 1 or name == "pow":
+            for each in own:
+                self.settle(each)
+            return STAYS
+        return first
+
+    def _number(self, name: str, args: Sequence, tensor: torch.Tensor) -> float:
+        """How much a number grows that a tensor is multiplied with; one that is learned is the
+        model's, but on logits."""
+        if name not in ("mul", "div") or len(args) < 2:
+            return 0.0
+        other = args[1] if args[0] is tensor else args[0]
+        learned = isinstance(other, torch.Tensor) and other in self.tags
+        if isinstance(other, torch.Tensor) and other.ndim:
+            return 0.0
+        if learned and (tensor in self.tags or self.of(tensor).dots is None):
+            return 0.0
+        return self.grown(name, number(other))
+
+    def _over(
+        self, name: str, args: Sequence, tensor: torch.Tensor, own: list, of: str | None, out: Any
+    ) -> Size:
+        """A sum, or a norm, of entries."""
         entries = tensor.numel() / out.numel()
-        return own * (entries**0.5 if name in NORMS else entries)
-    return own
+        if name in ("cumsum", "_cdist_forward"):
+            entries = tensor.shape[args[1] if name == "cumsum" else -1]
+        size, grown = self.sum(own), OVER[name] * self.grown(name, entries)
+        if of:  # a product with a weight
+            return Size(size.growth, frozenset({(of, SUM)}), size.place)
+        dots = None if of is None else Attention(self.stack[-1], round(entries), 0.0, False)
+        if not grown:
+            return size if dots is None else replace(size, dots=dots)
+        return Size(size.growth + grown, size.makers, (self.stack[-1], name), dots, True)
+
+    def sum(self, own: Sequence[Size]) -> Size:
+        """Of a sum: terms that grow alike do so together, and others have to stay."""
+        one = next((each.dots for each in own if each.dots is not None), None)
+        sums = [each for each in own if each.summed and each.grows]
+        if any(each.dots is not None for each in sums):  # logits and their mask, or distances
+            most = max(sums, key=lambda each: each.growth)
+            return most if all(each.dots is not None for each in sums) else replace(most, dots=None)
+        growth = [each.growth for each in own]
+        if not max(growth) - min(growth) < 1e-3:
+            for each in own:
+                self.settle(each)
+            return Size(dots=one)
+        makers = [each.makers for each in own]
+        together = frozenset().union(*makers) if all(makers) else frozenset()
+        summed = any(each.summed for each in own)
+        fresh = all(each.fresh for each in own)
+        return Size(growth[0], together, own[0].place, one, summed, fresh)
+
+    def _product(self, name: str, args: Sequence, kwargs: Mapping, weight: torch.Tensor) -> Size:
+        """A product with a weight, which is as large as what it reads; or a lookup."""
+        lookup = name == "embedding"
+        act = KEEP if lookup else SUM
+        makers = frozenset((parameter, act) for parameter, _ in self.tags[weight])
+        place = self.stack[-1], name
+        made = Size(self.made.get(weight, 0.0), makers, place, fresh=True)
+        if lookup:
+            return made
+        pair = args[:2] if name == "convolution" else factors(name, args)
+        read = next((self._read(self.of(t)) for t in pair if t is not weight), STAYS)
+        if read.grows:
+            made.place = read.place
+        made.growth += read.growth
+        made.dots, made.summed = read.dots, read.summed and read.grows
+        bias = args[2] if name == "convolution" else None
+        if len(pair) and pair[0] is not args[0]:  # what is added comes first
+            bias = args[0]
+        return made if bias is None else self.sum([made, self.of(bias)])
+
+    def _read(self, size: Size) -> Size:
+        """What a weight reads: it makes up for how that grows, where it has to, but for sums."""
+        size = self._met(size)
+        if not size.grows or (size.summed and size.growth > 0):
+            return self.settle(size)
+        size.read = True
+        if size.asked:
+            self._ask(size, math.nan)
+        return size
+
+    def _met(self, size: Size) -> Size:
+        """What meets another: weights whose own numbers are on it are asked."""
+        return self.settle(size) if size.fresh and size.grows else size
+
+    def _dots(self, name: str, args: Sequence, kwargs: Mapping) -> Size:
+        """A product of data with data."""
+        a, b = factors(name, args)
+        over, both = self.grown(name, a.shape[-1]), [self.of(a), self.of(b)]
+        size = _times(*(both if over else map(self._met, both)))
+        size.growth += over + self.grown("alpha", kwargs.get("alpha", 1.0))
+        size.summed |= bool(over)
+        size.place = self.stack[-1], name
+        size.dots = Attention(self.stack[-1], a.shape[-1], 0.0, False)
+        return size if a is args[0] else self.sum([size, self.of(args[0])])
+
+    def whole(self, parts: Sequence[torch.Tensor], asked: float | None, fused: bool) -> None:
+        """An attention that is one operator, of queries, keys and values; these may have been
+        scaled before."""
+        q, k, v = parts
+        if v in self.data:
+            self.data[v] = self._met(self.data[v])
+        n = q.shape[-1]
+        over, both = self.grown("attention", n), [self.of(q), self.of(k)]
+        growth = over + self.grown("attention scale", n**-0.5 if asked is None else asked)
+        growth += sum(each.growth for each in (both if over else map(self._met, both)))
+        self.attend(Attention(self.stack[-1], n, growth, fused))
+        if not over:
+            self.settle(Size(growth, place=(self.stack[-1], "attention")))
+
+    def attend(self, found: Attention) -> None:
+        """Note an attention, but for those within torch's own functions."""
+        if not self.fused:
+            self.trace.unseen |= math.isnan(found.growth)
+            self.trace.attention.append(found)
+
+    def settle(self, size: Size) -> Size:
+        """Where a size has to stay: ask for what is missing. What it is from there on."""
+        if self.fused:
+            return Size()
+        self.trace.unseen |= math.isnan(size.growth)
+        if size.summed and size.grows and size.dots is not None:
+            self.settled.append(size)  # a softmax may come, which says that these are logits
+            return size
+        if not size.grows:
+            self._ask(size, 0.0)
+        elif size.makers and not size.summed:
+            size.asked = True
+            self._ask(size, math.nan if size.read else size.growth)
+        else:
+            self.trace.grows[size.place] = size.growth
+        return Size(dots=size.dots)
+
+    def _ask(self, size: Size, growth: float) -> None:
+        growth = growth if math.isnan(growth) else round(growth, 6)
+        for maker in size.makers:
+            self.trace.asked.setdefault(maker, set()).add(growth)
+
+    def end(self, outputs: Sequence[torch.Tensor]) -> None:
+        """At the end of a pass, with what the module returned; of features, as many as the width,
+        the size is for what takes them."""
+        for tensor in outputs:
+            if tensor in self.data and not self.grown("output", tensor.numel()):
+                self.settle(self.data[tensor])
+        for size in self.settled:
+            dots = size.dots
+            if dots is not None and not any(dots is each for each in self.attended):
+                self.trace.grows[dots.module, "product of data with data"] = size.growth
+
+
+def _times(a: Size, b: Size) -> Size:
+    """Of a product of two, entry by entry."""
+    makers = frozenset() if a.makers & b.makers else a.makers or b.makers
+    place = a.place if a.grows else b.place
+    dots = b.dots if a.dots is None else a.dots if b.dots is None else None
+    summed = (a.summed and a.grows) or (b.summed and b.grows)
+    return Size(a.growth + b.growth, makers, place, dots, summed)
+
+
+def _by(size: Size, growth: float, place: tuple[str, str]) -> Size:
+    """Of a product with a number."""
+    if not growth:
+        return size
+    return replace(size, growth=size.growth + growth, place=place, read=False, asked=False)

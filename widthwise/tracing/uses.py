@@ -21,27 +21,23 @@ class Use:
     """What one operator did with axes of a parameter.
 
     module: name of the innermost module it ran in. axes: axis -> SUM, KEEP, ... groups: a
-    convolution's, 1 for every other operator. reads: the size of what it is multiplied with, by
-    the numbers that this was multiplied by before (`tracing.sizes`).
+    convolution's, 1 for every other operator.
     """
 
     module: str
     axes: dict[int, str]
     groups: int = 1
-    reads: float = 1.0
 
 
 @dataclass(frozen=True)
 class Attention:
-    """Logits `scale` * q.k over `head_dim` entries; fused: by scaled_dot_product_attention.
-
-    operator: which made the product."""
+    """Logits of q.k over `head_dim` entries; fused: by scaled_dot_product_attention. growth: of the
+    logits (`tracing.sizes`)."""
 
     module: str
     head_dim: int
-    scale: float
+    growth: float
     fused: bool
-    operator: str = ""
 
 
 @dataclass
@@ -50,19 +46,21 @@ class Trace:
 
     uses: parameter -> its uses, in the order of the pass. unknown: parameter -> operators that took
     it and are not known here. behind: parameter -> those whose products reach its own. attention:
-    in order. products: all products of data with data, those in attention among them. embedded: of
-    an embedding -> the number its output is multiplied by. output: the size of the module's output
-    (`tracing.sizes`). branches: as `tracing.branches` finds them.
+    in order. branches: as `tracing.branches` finds them. By `tracing.sizes`: numbers: (module,
+    operator) -> those that sizes follow; and at the other width asked: (parameter, SUM or KEEP) ->
+    how what it gives grows where it should not; grows: (module, operator) -> the same, of what no
+    parameter makes up for; unseen: whether a number could not be seen.
     """
 
     uses: dict[str, list[Use]]
     unknown: dict[str, set[str]]
     behind: dict[str, set[str]] = field(default_factory=dict)
     attention: list[Attention] = field(default_factory=list)
-    products: list[Attention] = field(default_factory=list)
-    embedded: dict[str, float] = field(default_factory=dict)
-    output: float = 1.0
     branches: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
+    numbers: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    asked: dict[tuple[str, str], set[float]] = field(default_factory=dict)
+    grows: dict[tuple[str, str], float] = field(default_factory=dict)
+    unseen: bool = False
 
 
 def paired(

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from widthwise.parametrization.rules import BOTTLENECK
-from widthwise.tracing.kinds import Found
-from widthwise.tracing.uses import Trace, paired
+from widthwise.tracing.kinds import Found, asked
+from widthwise.tracing.uses import KEEP, SUM, Trace
 
-# What a coordinate check sees nothing of: no softmax says that these are logits.
-UNSEEN = "multiplies what depends on the inputs with each other and sums over an axis that grows"
+# What the lines below have in common, for the coordinate check, which may see nothing of it.
+UNSEEN = "where its size should stay"
 
 
 def of_roles(found: Mapping[str, Found], attention: Sequence[Any]) -> Iterator[str]:
@@ -48,33 +48,31 @@ def some(names: list[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
-def of_products(seen: Trace, wide: Trace, widths: tuple[float, float]) -> Iterator[str]:
-    """Of products of data with data that are in no attention, and of embeddings that are scaled."""
-    attended = {each.module for each in seen.attention if not each.fused}  # theirs are noted
-    grows: dict[str, None] = {}
-    for a, b in paired(seen.products, wide.products, lambda each: (each.module, each.operator)):
-        if a.head_dim != b.head_dim and a.module not in attended:
-            ratio = b.scale / a.scale if a.scale else math.nan
-            exponent = (
-                math.log(ratio) / math.log(b.head_dim / a.head_dim) if ratio > 0 else math.nan
+def of_sizes(
+    found: Mapping[str, Found], shapes: Mapping[str, tuple[int, ...]], wide: Trace, width: float
+) -> Iterator[str]:
+    """Of what follows the width where it should not, and no initial values make up for it; shapes:
+    at the other width, which is `width` times the base's."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for (module, operator), growth in wide.grows.items():
+        exponent = f"{growth / math.log(width):.2g}"
+        places.setdefault((operator, exponent), []).append(module or "the module itself")
+    for (operator, exponent), modules in places.items():
+        told = exponent != "nan"
+        mend = f"times width^{-float(exponent):g} in make" if told else "hold numbers fixed in make"
+        yield (
+            f"{some(modules)}: {operator} gives what changes as width^{exponent} {UNSEEN}, and no "
+            f"weight makes up for it: {mend}{', a mean, say' if exponent == '1' else ''}"
+        )
+    for name, each in found.items():
+        axes = each.inputs or each.outputs
+        apart = each.tied and each.role.kind == "embedding"
+        own = [
+            asked(name, acts, axes, each.shape, shapes[name], wide)
+            for acts in (((KEEP,), (SUM,)) if apart else ((KEEP, SUM),))
+        ]
+        if None in own or (each.role.own and each.constant not in (None, 0.0)):
+            yield (
+                f"{name}: numbers that change with the width are on some of what it gives {UNSEEN}"
+                ", and no one factor on its values makes up for them: hold them fixed in make"
             )
-            if not abs(exponent + 1) < 1e-3:
-                grows[a.module or "the module itself"] = None
-    if grows:
-        yield (
-            f"{some(list(grows))}: {UNSEEN} (attention without a softmax, two towers): muP asks "
-            "for a mean, 1 / n in make, and a plan has no factor for it"
-        )
-    for name, number in seen.embedded.items():
-        other = wide.embedded.get(name, number)
-        if math.isnan(other) and number != 1:
-            told = "cannot be told to stay at other widths"
-        elif other != number and number:
-            power = math.log(abs(other / number)) / math.log(widths[1] / widths[0])
-            told = f"changes as width^{power:.2g}"
-        else:
-            continue
-        yield (
-            f"{name}: what it returns is multiplied by a number, {number:.4g}, that {told} (the "
-            "root of the width, say): no table of factors has it; hold it fixed in make"
-        )
