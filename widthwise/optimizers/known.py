@@ -125,11 +125,9 @@ def _of_class(kind: Any) -> Update:
     for update in shipped().values():
         if update.path and update.kind is kind:
             return update
-    from widthwise.optimizers._probed import of_class
-
     name = f"{kind.__module__}.{kind.__qualname__}"
     try:
-        found = of_class(kind)
+        found = import_module(f"{__package__}._probed").of_class(kind)  # it loads torch
     except UserError as error:
         choose = ", ".join(sorted(shipped()))
         raise UserError(f"optimizer {name}: its {error}: choose from {choose}") from None
