@@ -16,6 +16,7 @@ LIBRARY_GROUND = {
     "widthwise.errors": set(),
     "widthwise.files": {"widthwise.errors"},
     "widthwise.hints": set(),
+    "widthwise.identity": set(),
     "widthwise.printed": set(),
     "widthwise.statistics": set(),
 }

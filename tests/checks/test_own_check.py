@@ -9,6 +9,7 @@ from torch import nn
 import widthwise
 from benchmarks.zoo.small import mlp
 from widthwise.__main__ import main
+from widthwise.checks.seen import blocks
 from widthwise.errors import UserError
 
 WIDTHS = [64, 128, 256]
@@ -35,6 +36,44 @@ def test_mup_is_told_from_sp_and_s_1_from_s_one_half():
     # Its features change as n^-1/4: between two powers of the tables, the tolerance's very edge.
     assert check("s=0.5").verdict != "right"
     assert "vanishes with the width" in check("s=0.5", tolerance=0.1).reason
+
+
+class Normed(nn.Module):
+    """A hidden layer whose weight is a parametrization's output."""
+
+    def __init__(self, width, kind):
+        super().__init__()
+        self.i, self.h, self.o = nn.Linear(6, width), nn.Linear(width, width), nn.Linear(width, 4)
+        kind(self.h)
+
+    def forward(self, x):
+        return self.o(self.h(self.i(x).tanh()).tanh())
+
+
+@pytest.mark.parametrize("kind", ["weight_norm", "orthogonal"])
+def test_what_a_parametrization_returns_is_a_weight_and_no_stream(kind):
+    """Found in review: its change of 1/n, as muP has it, was taken for one that vanishes."""
+    found = widthwise.coordinate_check(
+        lambda width: Normed(width, getattr(nn.utils.parametrizations, kind)),
+        "muP",
+        batches,
+        WIDTHS,
+        lr=0.01,
+        seeds=2,
+    )
+    assert found.verdict != "wrong"
+    assert {s.layer for s in found.slopes if s.quantity == "stream size"} == {"i", "h"}
+    assert blocks(Normed(8, getattr(nn.utils.parametrizations, kind))) == ["i", "h", "o"]
+
+
+def test_an_optimizer_that_is_not_the_recipe_s_is_said():
+    found = check("muP", optimizer=torch.optim.SGD, seeds=2)
+    assert found.verdict != "right"
+    assert "the optimizer is not the recipe's: " in found.reason
+    assert "for adamw, and SGD makes other steps" in found.reason
+    assert "the optimizer is not" not in str(check("SP", optimizer=torch.optim.AdamW, seeds=2))
+    with pytest.raises(UserError, match="Adafactor.step: TypeError: cannot unpack"):
+        check("muP", optimizer=torch.optim.Adafactor)
 
 
 def test_muon_s_updates_are_held_against_the_width_too():

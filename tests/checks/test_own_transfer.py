@@ -35,6 +35,14 @@ def test_the_narrow_model_is_trained_once_and_the_wide_ones_as_their_table_says(
     assert [line.split()[0] for line in lines[3:5]] == ["SP", "muP"]
 
 
+def test_seeds_that_have_the_same_data_are_said():
+    same = widthwise.transfer(
+        make, ["muP"], lambda seed: batches(0), [8, 16], tune={"lr": RATES}, seeds=2
+    )
+    assert "batches gives every seed the same data" in str(same)
+    assert "the same data" not in str(compare("muP"))
+
+
 def test_its_losses_are_those_of_a_plain_loop():
     """Without the library: torch's AdamW, the same schedule, the mean over the last fifth."""
     found = compare("SP")

@@ -110,6 +110,28 @@ def heads(y):
 
 
 CASES = {
+    "bilinear forms, bags, norms of images": case(
+        lambda d: {
+            "bag": nn.EmbeddingBag(20, d),
+            "form": nn.Bilinear(d, d, d),
+            "conv": nn.Conv2d(1, d, (1, 2)),
+            "norm": nn.InstanceNorm2d(d, affine=True),
+            "o": nn.Linear(d, 3),
+        },
+        lambda m, t: m.o(m.form(m.bag(t), m.norm(m.conv(t[:, None, None].float())).mean((-2, -1)))),
+        TOKENS,
+        {
+            "bag.weight": ("embedding", 1, (), (1,)),
+            "form.weight": ("hidden", 48 * 48, (1, 2), (0,)),
+            "form.bias": ("vector", 1, (), (0,)),
+            "conv.weight": ("embedding", 2, (), (0,)),
+            "conv.bias": ("vector", 1, (), (0,)),
+            "norm.weight": ("vector", 1, (), (0,)),
+            "norm.bias": ("vector", 1, (), (0,)),
+            "o.weight": ("output", 48, (1,), ()),
+            "o.bias": ("scalar", 1, (), ()),
+        },
+    ),
     "raw parameters, positions, a class token": case(
         lambda d: {
             "e": nn.Embedding(20, d),
@@ -305,6 +327,33 @@ def test_roles_of_modules_of_all_kinds(name):
     assert str(found).count("\n") == 1 + len(found) + len(told)
 
 
+def temperature(width, held):
+    """A scale of logits that is a parameter or a buffer has no value on the meta device."""
+    parts = {"i": nn.Linear(5, 6 * width), "o": nn.Linear(width, 3)}
+    model = Module(parts, attends)
+    scale = torch.tensor((width // 2) ** -0.5)
+    if held == "buffer":
+        model.register_buffer("t", scale)
+    else:
+        model.t = nn.Parameter(scale)
+    return model
+
+
+def attends(m, x):
+    q, k, v = m.i(x).unflatten(-1, (3, 2, -1)).movedim(-3, 0).transpose(-3, -2)
+    n = q.shape[-1] // 2
+    q, k, v = q[..., :n], k[..., :n], v[..., :n]
+    y = nn.functional.scaled_dot_product_attention(q * m.t, k, v, scale=1.0)
+    return m.o(y.transpose(-3, -2).flatten(-2))
+
+
+@pytest.mark.parametrize("held", ["parameter", "buffer"])
+def test_a_learned_temperature_is_measured(held):
+    found = roles(lambda width: temperature(width, held), 48, torch.randn(2, 7, 5))
+    (attention,) = found.attention
+    assert attention.exponent == pytest.approx(-1 / 2, abs=1e-6)
+
+
 def test_sizes_that_are_rounded_have_ratios_of_their_own():
     def make(width):
         inner = round(8 * width / 3 / 16) * 16
@@ -345,9 +394,25 @@ def deeper(width):
     )
 
 
+def whole_numbers(width):
+    parts = {"i": nn.Linear(5, width), "k": nn.Parameter(torch.arange(width), requires_grad=False)}
+    return Module(parts, lambda m, x: m.i(x)[:, m.k])
+
+
+class Ends(BaseException):
+    """A user's own, no Exception."""
+
+
+def ends(width):
+    raise Ends("no more")
+
+
 @pytest.mark.parametrize(
     ("make", "more", "said"),
     [
+        (whole_numbers, {}, "k: is torch.int64, which no step trains: make it a buffer"),
+        (ends, {}, "make(48) failed: Ends: no more (test_roles.py, line "),
+        (plain, {"other": 10**13}, "make(10000000000000) has parameters of "),
         (lambda w: plain(8), {}, "make ignores its width: every shape is the same at 48 and 96"),
         (plain, {"other": 48}, "other=48 is the base width"),
         (lambda w: nn.MultiheadAttention(w, 5), {}, "make(48) failed: AssertionError: embed_dim"),
@@ -496,4 +561,5 @@ def test_a_large_model_on_meta_is_told_from_its_shapes():
     from benchmarks.library import CASES
 
     make, width, inputs = CASES["Llama on meta"]
-    assert len(roles(make, width, inputs)) == 146
+    found = roles(make, width, inputs)
+    assert len(found) == 146 and "spreads are the standard ones" in found.warnings[-1]

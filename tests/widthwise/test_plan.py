@@ -108,6 +108,13 @@ def test_lion_and_an_optimizer_of_a_file_have_groups_like_adamw_s_without_eps(tm
         def __init__(self, params, lr=1e-4, weight_decay=0.0):
             super().__init__(params, {"lr": lr, "weight_decay": weight_decay})
 
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.mul_(1 - group["lr"] * group["weight_decay"])
+                    p.sub_(p.grad.sign(), alpha=group["lr"])
+
     path = tmp_path / "sign.py"
     path.write_text("import widthwise\nUPDATE = widthwise.Update(0, decoupled=True)\n")
     adamw = [(g["lr"], g["weight_decay"], g["names"]) for g in planned().groups(0.1, 0.2)]
@@ -213,7 +220,7 @@ def test_a_recipe_by_class_is_the_one_by_name(name):
     assert ww.plan(model, first.roles, ww.recipe("muP", kind)) is first
 
 
-def test_a_class_is_known_by_its_module_too():
+def test_a_class_is_known_by_what_it_does():
     class Mine(torch.optim.AdamW):
         pass
 
@@ -222,15 +229,11 @@ def test_a_class_is_known_by_its_module_too():
             """Something else."""
 
     class Muon(torch.optim.Optimizer):
-        """Another package's, of whose groups nothing is known."""
-
-    class Lion(torch.optim.Optimizer):
-        pass
+        """Makes no step."""
 
     mine = ww.recipe("muP", Mine)
     assert mine.optimizer.kind is Mine and mine.rules == ww.recipe("muP").rules
     assert "Mine" in mine.label and mine != ww.recipe("muP")
-    assert ww.recipe("muP", Lion).optimizer.kind is Lion
     theirs = getattr(torch.optim, "Muon", None)  # since torch 2.9
     assert theirs is None or ww.recipe("muP", theirs).optimizer.kind is theirs
     assert type(ww.recipe("muP", "muon").optimizer.kind) is type(Muon)

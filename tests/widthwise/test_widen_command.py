@@ -46,6 +46,12 @@ def case(tmp_path, monkeypatch):
     return made
 
 
+def test_a_factor_that_no_memory_holds_is_a_line(case, capsys):
+    words = case(False)[2][:-1]
+    assert main(["widen", "in.safetensors", "out.safetensors", *words, "100000000"]) == 1
+    assert "make(100000000) has parameters of " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_file_of_weights_is_widened(case, capsys, tied):
     make, model, words = case(tied)

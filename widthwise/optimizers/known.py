@@ -112,16 +112,12 @@ def find(optimizer: "str | type[torch.optim.Optimizer] | Update") -> Update:
     by_class = {update.path.rpartition(".")[2]: update for update in shipped().values()}
     found = shipped().get(optimizer.lower()) or by_class.get(optimizer)
     if found is None:
-        raise UserError(_unknown(optimizer))
+        meant = did_you_mean(optimizer.rpartition(".")[2].lower(), shipped())
+        raise UserError(
+            f"optimizer {optimizer}: {meant}; or give the path of a file that defines UPDATE "
+            "(docs/library.md)"
+        )
     return found
-
-
-def _unknown(name: str) -> str:
-    meant = did_you_mean(name.rpartition(".")[2].lower(), shipped())
-    return (
-        f"optimizer {name}: {meant}; or give the path of a file that defines UPDATE "
-        "(docs/library.md)"
-    )
 
 
 def _of_class(kind: Any) -> Update:
@@ -129,16 +125,17 @@ def _of_class(kind: Any) -> Update:
     for update in shipped().values():
         if update.path and update.kind is kind:
             return update
-    from widthwise.optimizers._probed import of_class
-
     name = f"{kind.__module__}.{kind.__qualname__}"
     try:
-        found = of_class(kind)
+        found = import_module(f"{__package__}._probed").of_class(kind)  # it loads torch
     except UserError as error:
         choose = ", ".join(sorted(shipped()))
         raise UserError(f"optimizer {name}: its {error}: choose from {choose}") from None
     if found is None:
-        raise UserError(_unknown(name))
+        raise UserError(
+            f"optimizer {name}: what it does to a small tensor cannot be seen: give a ww.Update, "
+            "or the path of a file that defines UPDATE (docs/library.md)"
+        )
     return found
 
 

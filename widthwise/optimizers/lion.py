@@ -1,5 +1,5 @@
-"""Lion (Chen et al., arXiv 2302.06675): the sign of a mean of gradients. torch has no class of it;
-one of this name is known."""
+"""Lion (Chen et al., arXiv 2302.06675): the sign of a mean of gradients. torch has no class
+of it."""
 
 from widthwise.optimizers.known import Update
 

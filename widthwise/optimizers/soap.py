@@ -1,8 +1,8 @@
 """SOAP (Vyas et al., arXiv 2409.11321): Adam in the basis of Shampoo's preconditioner.
 
 Its family is Adam's, a step does not depend on the gradient's size, and a table has Adam's rows for
-it: that its rate transfers so is not derived anywhere. torch has no class of it; one of this name
-is known. A basis is of a whole matrix, so it cannot be widened with its model.
+it: that its rate transfers so is not derived anywhere. torch has no class of it. A basis is
+of a whole matrix, so it cannot be widened with its model.
 """
 
 from widthwise.optimizers.known import Update

@@ -93,11 +93,6 @@ def passes(
     for name, p in named(model):
         if not (p.is_floating_point() or p.is_complex()):
             raise UserError(f"{name}: is {p.dtype}, which no step trains: make it a buffer")
-        if p.is_meta:
-            raise UserError(
-                f"{name}: make gives it on the meta device, where it has no initial values to see: "
-                "make it on another one"
-            )
     spreads = {name: spread(p) for name, p in named(model)}
     shapes, others = shapes_of(model), shapes_of(wide)
     check_widths(shapes, others, *widths)

@@ -31,7 +31,7 @@ from widthwise.tracing.kinds import Found, from_plain, plain
 from widthwise.tracing.making import check_fits, made, on_meta
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.stacks import Stack, depth_at, stacks
-from widthwise.tracing.warnings import of_roles, of_sizes
+from widthwise.tracing.warnings import of_roles, of_sizes, some
 from widthwise.tracing.wrapped import wrapper_of
 
 
@@ -335,12 +335,20 @@ def roles(
             try:
                 both = passes(model, wide, inputs, widths, given)
                 if not both.traces[1].unseen:
-                    return roles_of(both)
+                    return _seen(roles_of(both), model)
             except UserError:
                 pass  # a branch on values, say; or a temperature that has none on meta
         with FewDraws():
             wide = made(make, other)
-        return roles_of(passes(model, wide, inputs, widths, given))
+        return _seen(roles_of(passes(model, wide, inputs, widths, given)), model)
+
+
+def _seen(found: Roles, model: nn.Module) -> Roles:
+    """Roles, with a warning where a module has no initial values to see."""
+    if unseen := [name for name, p in named(model) if p.is_meta]:
+        line = "made on the meta device: spreads are the standard ones, fan_in^-1/2, not make's own"
+        found.warnings = (*found.warnings, f"{some(unseen)}: {line}")
+    return found
 
 
 def width_of(size: Any) -> Any:
