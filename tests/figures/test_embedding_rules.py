@@ -180,7 +180,7 @@ def test_and_a_figure_of_a_page_judges_the_rules_on_it(page):
     runs = table(-0.5).assign(step=140, vocab_reached=256)
     data = figure.reduce({figure.RUNS: runs})
     found = figure.measure(data, "reduced")
-    assert {claim.id for claim in figure.FIGURE.claims} == set(found)
+    assert {each.id for each in figure.FIGURE.answers} == set(found)
     assert found["fig3_ratio_2.sqrt-d-rule"].value == pytest.approx(-0.5, abs=1e-6)
     drawn = figure.draw(data, "reduced")
     assert len(drawn.axes) == 4

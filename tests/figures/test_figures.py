@@ -6,9 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from figure_files import make
-from recorded import RECORDED
-from repro.products.scoreboard import scoreboard
-from repro.verdicts.judged_claims import marks
+from judged import READ, by_name
 
 from figures.embedding_lr import fig3
 from repro.core import catalog, config, discovery
@@ -17,28 +15,29 @@ from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.products import picture, published, records
+from repro.products import picture, published
 from repro.products.built import page
 from repro.products.explain import explain
 from repro.products.picture import folder_of
 from repro.tasks import TASKS
 from repro.verdicts import judging
+from repro.verdicts.answers import Test
 
 pytestmark = pytest.mark.long
 
 
-def claims():
-    return [c for name in catalog.figure_names() for c in catalog.figure(name).claims]
-
-
-def test_every_claim_is_there_once_and_says_where_it_stands():
-    ids = [claim.id for claim in claims()]
-    assert set(ids) >= {row["claim"] for row in records.recorded_claims(RECORDED)}
-    assert len(ids) == len(set(ids))
-    assert all(c.source and c.statement and c.quantity and c.expected for c in claims())
-    for name in catalog.figure_names():
-        for claim in catalog.figure(name).claims:
-            assert claim.id.startswith(name.split("/")[1] + ".")
+def test_every_answer_is_there_once_and_says_what_it_is():
+    found = [
+        (name, each) for name in catalog.figure_names() for each in catalog.figure(name).answers
+    ]
+    for name, each in found:
+        assert each.id.startswith(name.split("/")[1] + ".")
+        if isinstance(each, Test):
+            assert each.statement and each.column and each.quantity and each.expected
+        else:
+            assert each.words
+    named = [(name.split("/")[0], each.id) for name, each in found]
+    assert len(named) == len(set(named)), "once in a paper"
 
 
 NAME = "embedding_lr/table2"  # the cheapest
@@ -83,7 +82,7 @@ def test_a_figure_is_built_without_snakemake_and_rebuilt_byte_for_byte(suite):
     assert {name: listed[name] for name in first} == first
     pdf = Path("figures") / f"{name}.pdf"
     assert pdf.read_bytes() == (folder / "table2.pdf").read_bytes()
-    check_published(name, read_json(folder / "claims.json"), suite.data_description(name))
+    check_published(name, read_json(folder / "results.json"), suite.data_description(name))
 
 
 def words_of(pdf):
@@ -93,24 +92,24 @@ def words_of(pdf):
     return re.sub(r"\s+", " ", page.extract_text())
 
 
-def check_published(name, rows, data):
+def check_published(name, results, data):
     """A picture has its title and one line; what it shows and claims, and what it was made of, is
     text beside it."""
     figure, base = catalog.figure(name), Path("figures") / name
-    assert [row["claim"] for row in rows] == [c.id for c in figure.claims]
+    rows = by_name(results)
+    assert set(rows) <= {each.id for each in figure.answers}
     if name in TRAINING:
-        found = {row["verdict"] for row in rows}
-        assert found <= {"needs a larger scale", "no bound"}, "smoke judges no training"
+        assert not results["tests"], "smoke judges no training"
     picture = words_of(base.with_suffix(".pdf"))
     assert all(word in picture for word in figure.title.split())
-    found = [word for words, _ in marks(rows) for word in words.split()]
-    assert all(word in picture for word in found), "how its claims fared"
+    found = [word for words, _ in judging.marks(results) for word in words.split()]
+    assert all(word in picture for word in found), "how its tests fared"
     assert f"{name}, smoke scale, embedded" in picture and "data, cpu, data.csv " in picture
-    assert not any(row["claim"] in picture for row in rows) and figure.caption not in picture
+    assert not any(row in picture for row in rows) and figure.caption not in picture
     page = base.with_suffix(".md").read_text()
     text = page.replace("\\*", "*")
     assert f"scale: smoke; data: {data}" in text and figure.caption in text
-    assert all(row["claim"] in text for row in rows)
+    assert all(row["test"] in text for row in results["tests"])
     shown = base.with_suffix(".csv").read_text()
     if figure.table:
         assert all(head in page for head in shown.splitlines()[0].split(","))
@@ -136,7 +135,7 @@ DRAWN = ("effective_theory/fig2", "embedding_lr/fig3", "upscaling/fig2")  # of e
 def test_a_figure_on_record_is_drawn_without_training_byte_for_byte(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     pdf, png, record = redraw(name)
-    check_published(name, record["claims"], record["provenance"]["data"])
+    check_published(name, record, record["provenance"]["data"])
     before = pdf.read_bytes(), png.read_bytes()
     for file in (pdf, png):
         file.unlink()
@@ -176,18 +175,9 @@ def test_a_hole_in_the_grid_stops_make(built):
         picture.make(built, NAME)
 
 
-def test_the_scoreboard_holds_every_claim(built):
-    scoreboard(built)
-    board = (built.paths.results / "scoreboard.md").read_text()
-    page = folder_of(built, NAME).relative_to(built.paths.results) / "table2.md"
-    assert f"| [`table2.exponents`]({page}) " in board
-    assert "reproduced" in board.split("[`table2.exponents`")[0].splitlines()[-1]
-    assert [*read_json(built.paths.results / "manifest.json")["of"]] == [NAME]
-
-
 def test_explain_goes_from_a_claim_to_its_runs(built):
     text = explain(built, "table2.exponents")
-    assert "verdict: reproduced" in text
+    assert "status: reproduced" in text
     assert "seeds [0, 1, 2]" in text
     assert str(built.paths.cell(built.cells("embedding_lr/parametrizations")[0])) in text
     assert re.search(r"data: .*data.csv sha256 [0-9a-f]{64}", text)
@@ -253,19 +243,19 @@ def test_fig3_verdicts_follow_the_data(slope, wanted):
         "label": "embedded",
         "chosen_after_seeing": "",
     }
-    rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
+    rows = by_name(judging.judge_all("embedding_lr/fig3", data, provenance))
     for rule in ("sqrt-d-rule", "sqrt-d-rule-as-printed"):
         assert rows[f"fig3.{rule}"]["measured"] == pytest.approx(slope, abs=0.05)
-    assert rows["fig3.sqrt-d-rule"]["verdict"] == "needs a larger scale"
-    assert rows["fig3.sqrt-d-rule-as-printed"]["verdict"] == wanted
+    assert rows["fig3.sqrt-d-rule"]["status"] == READ
+    assert rows["fig3.sqrt-d-rule-as-printed"]["status"] == wanted
     for rule, cheaper in (("mup", slope < -0.25), ("sp", slope > -0.75)):
         found = rows[f"fig3.transfer-{rule}-as-printed"]
-        assert found["verdict"] == "no bound" and (found["low"] > 0) == cheaper
+        assert found["status"] == READ and (found["low"] > 0) == cheaper
     assert (rows["fig3.one-constant-sp-as-printed"]["low"] > 0) == (slope > -0.75)
     near = rows["fig3.near-optimal"]
     assert near["measured"] == pytest.approx(0.02 * (2 * (slope + 0.5)) ** 2 / 4, abs=2e-3)
     # The same curves with embeddings of std 1, for which the paper's formula says slope 0.
-    assert (rows["fig3.unit-init"]["seen"] == "agrees") == (slope == 0)
+    assert rows["fig3.unit-init"]["measured"] == pytest.approx(slope, abs=0.05)
 
 
 @pytest.mark.usefixtures("measured_alone")
@@ -280,10 +270,10 @@ def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
         "label": "embedded",
         "chosen_after_seeing": "",
     }
-    rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
+    rows = by_name(judging.judge_all("embedding_lr/fig3", data, provenance))
     row = rows["fig3.sqrt-d-rule-as-printed"]
-    assert (row["verdict"], row["measured"]) == ("inconclusive", None)
-    assert row["reason"] == "a seed diverged at every learning rate at d = 64"
+    assert (row["status"], row["measured"]) == ("inconclusive", None)
+    assert row["reason"].startswith("a seed diverged at every learning rate at d = 64")
     from repro.verdicts import drawing
 
     drawing.plt.close(catalog.figure("embedding_lr/fig3").draw(data, "reduced"))
@@ -335,8 +325,8 @@ def test_fig3_flags_an_optimum_at_the_edge():
         "label": "embedded",
         "chosen_after_seeing": "",
     }
-    rows = {r["claim"]: r for r in judging.judge_all("embedding_lr/fig3", data, provenance)}
-    assert rows["fig3.sqrt-d-rule-as-printed"]["verdict"] == "inconclusive"
+    rows = by_name(judging.judge_all("embedding_lr/fig3", data, provenance))
+    assert rows["fig3.sqrt-d-rule-as-printed"]["status"] == "inconclusive"
     why = "no lowest point inside the grid at d = 32, 64, 128"
     assert why in rows["fig3.sqrt-d-rule-as-printed"]["reason"]
 

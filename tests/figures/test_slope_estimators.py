@@ -15,6 +15,7 @@ from figures.upscaling._transfer import FITS, WIDTH, Fit
 from repro.core import discovery
 from repro.lineage.checkout import ROOT
 from repro.statistics import slope
+from repro.verdicts.answers import Test
 from repro.verdicts.optimum import cubic
 
 RECORD = ROOT / "records/overnight/embedded/cpu/upscaling/fig3.csv"
@@ -23,8 +24,10 @@ BINDING = [
     (key, sweep, scale)
     for key, sweep in fig3.SERIES
     for scale in SCALES
-    for claim in fig3.CLAIMS
-    if claim.id == f"fig3.transfer-{sweep}-{key}" and claim.binds(scale, embedded=True)
+    for test in fig3.ANSWERS
+    if test.id == f"fig3.transfer-{sweep}-{key}"
+    and isinstance(test, Test)
+    and test.binds(scale, embedded=True)
 ]
 PUT = (-0.25, -0.2, 0.2, 0.25)  # octaves a doubling of the width; a quarter is whole steps apart
 

@@ -194,10 +194,8 @@ def test_a_reference_is_of_its_data_widths_scale_and_version(frozen):
 def test_the_board_in_the_study_s_page_is_what_the_command_writes():
     page = checkout.ROOT / "studies" / "transfer" / "README.md"
     suite = Suite(config.parse({"scale": "reduced"}, discovery.dataset_names()))
-    made = marks.filled(page, leaders.PAGE, lambda: leaders.lines(suite))
-    assert page.read_text() == made, (
-        "uv run python -m repro board --page studies/transfer/README.md"
-    )
+    made = marks.filled(page, "board", lambda: leaders.lines(suite))
+    assert page.read_text() == made, "uv run python -m repro new pages"
 
 
 def test_the_references_in_the_repository_are_what_the_records_give():

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from judged import by_name
 
 from figures.upscaling import transfer_controls as figure
 from repro.core import discovery
@@ -42,18 +43,18 @@ def judged(data):
         "label": "embedded",
         "chosen_after_seeing": "",
     }
-    rows = judging.judge_all("upscaling/transfer_controls", data, provenance)
-    return {row["claim"].partition(".")[2]: row for row in rows}
+    found = judging.judge_all("upscaling/transfer_controls", data, provenance)
+    return {name.partition(".")[2]: row for name, row in by_name(found).items()}
 
 
-@pytest.mark.parametrize(("drift", "seen"), [(1.0, "agrees"), (0.0, "differs")])
-def test_what_transfers_is_held_against_a_control(drift, seen):
+@pytest.mark.parametrize(("drift", "status"), [(1.0, "reproduced"), (0.0, "not reproduced")])
+def test_what_transfers_is_held_against_a_control(drift, status):
     """The control's best of the narrowest width ends higher at the widest, or as high."""
     found = judged(made_up(drift))
     for sweep, key in figure.PAIRS:
         row = found[f"{sweep}-{key}"]
         seeds = [(1 + 0.01 * s) / (1 + 0.01 * s + 0.25 * drift) for s in (0, 1, 2)]
-        assert (row["measured"], row["seen"]) == (pytest.approx(np.mean(seeds)), seen)
+        assert (row["measured"], row["status"]) == (pytest.approx(np.mean(seeds)), status)
         assert found[f"regret-{sweep}-{key}"]["measured"] == 0
         assert found[f"regret-{sweep}-{key}"]["detail"] == f"the control's {0.25 * drift:.3g}"
 
@@ -62,14 +63,14 @@ def test_a_control_that_diverges_is_the_worse():
     data = made_up()
     widest, control = data[figure.WIDTH] == 256, data["stage"].isin(("by_lr_sp", "by_noise_raw"))
     lost = judged(data.assign(train_loss=data["train_loss"].mask(widest & control, math.inf)))
-    assert (lost["lr-mlp"]["measured"], lost["lr-mlp"]["seen"]) == (0, "agrees")
+    assert (lost["lr-mlp"]["measured"], lost["lr-mlp"]["status"]) == (0, "reproduced")
     lost = judged(data.assign(train_loss=data["train_loss"].mask(widest & ~control, math.inf)))
-    assert lost["lr-mlp"]["seen"] == "differs"
+    assert lost["lr-mlp"]["status"] == "not reproduced"
 
 
 def test_a_best_value_at_the_grid_s_edge_is_no_best():
     found = judged(made_up(best=1.0, drift=-1.0))
-    assert found["lr-mlp"]["seen"] == "inconclusive"
+    assert found["lr-mlp"]["status"] == "inconclusive"
     for name in ("the paper's", "the control's"):
         assert f"{name} best at width 16 is at the grid's edge" in found["lr-mlp"]["reason"]
 
