@@ -11,7 +11,7 @@ What is kept
   records.py              what is kept of a figure in records/
   verify.py               new results held against records/
   known.py                which of results/ and records/ shows a figure
-  forecast.py             how long jobs will take on this machine
+  forecast.py             what jobs cost, by the seconds on record
 
 What is said of it
   claims_json.py          every judged claim, for a program to read
