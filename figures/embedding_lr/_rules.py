@@ -37,7 +37,7 @@ STEP = 1 / 16  # octaves between constants that are tried
 OTHERS = ("muP", "SP")
 
 
-def tests(figure: str, vocabulary: str, tuned_apart: bool = False) -> tuple[Test, ...]:
+def paper_tests(figure: str, vocabulary: str, tuned_apart: bool = False) -> tuple[Test, ...]:
     """What the paper says of a sweep over widths: `measure` measures it.
 
     figure: its name, as in ids. vocabulary: in words, `m = 8d`. tuned_apart: whether overnight the

@@ -32,7 +32,7 @@ PRINTED_TUNING = "embedding_lr/figure3/tuning"
 STUDIES = (MAIN, UNIT, POSITIONS, AS_PRINTED, TUNING, *PRINTED, PRINTED_TUNING)
 ETA_W = 0.2  # eta_H = eta_W = ETA_W / d
 TRAINED = ("reduced", OVERNIGHT, "paper")
-RULES = _rules.tests("fig3", "m = 8d", tuned_apart=True)
+RULES = _rules.paper_tests("fig3", "m = 8d", tuned_apart=True)
 # Of the network as printed at the default scale.
 COSTS = ("fig3.one-constant-sp", "fig3.transfer-mup", "fig3.transfer-sp")
 ANSWERS = (

@@ -12,7 +12,7 @@ What is kept
   verify.py       new results held against records/
   anew.py         one cell trained anew, held against a record
   known.py        which of results/ and records/ shows a figure
-  forecast.py     how long jobs will take on this machine
+  forecast.py     what jobs cost, by the seconds on record
 
 What is said of it
   claims_json.py  all tests and readings, for a program to read

@@ -1,12 +1,11 @@
-"""How long jobs will take: the seconds on record. How fast a core multiplies large matrices says
-little of how fast it trains small models, so they are not scaled by that; a call scales them by its
-own first training jobs (`repro.workflow.pace`)."""
+"""What jobs cost: the seconds on record. How fast a core multiplies large matrices says little of
+how fast it trains small models, so they are not scaled by that: pages and a call's first line give
+a range, and while it runs a call tells what is left by its own pace (`repro.workflow.terminal`)."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import TypeVar
 
 from repro.core import catalog, discovery
 from repro.core.runs import Run
@@ -17,17 +16,14 @@ from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.products.records import RECORDS, read_record, recorded
 from repro.workflow.budget import Price, effort, on_h100
-from repro.workflow.pace import FASTEST, wall
 from repro.workflow.terminal import Ahead
 
-Job = TypeVar("Job", bound=Hashable)
-Work = tuple[str, Cell | None]  # of a job: its rule, and the cell if it trains one
-
-# Of a job that trains before its first step, importing torch; of the others altogether.
+# Of a job that trains before its first step, importing torch; of any other altogether.
 TRAIN_START = 4.0
-OTHER_JOBS = {"fetch": 4.0, "tokenize": 5.0, "make": 6.0}
-ANY_JOB = 1.0
-OF_A_FIGURE = ("make", "publish")  # the rules that make one of its runs
+OTHER_JOB = 2.0
+# The seconds on record are of runs beside other work, some by slower code: here jobs take at
+# least this share of them (found: 2 to 3 times less).
+FASTEST = 1 / 3
 PREPARE = {  # by what a dataset comes from, what is done to prepare it
     "embedded": "make synthetic {}",
     "real": "download {}",
@@ -104,11 +100,13 @@ def job_seconds(
 
 
 def together(times: Iterable[float | None], cores: int) -> float | None:
-    """Seconds that jobs take on so many cores, the price of every call; None where one of them was
-    never recorded."""
+    """Seconds that jobs take side by side, a core each; None where one of them was never
+    recorded."""
     every = [*times]
     known = [time for time in every if time is not None]
-    return wall(known, cores) if len(known) == len(every) else None
+    if len(known) < len(every):
+        return None
+    return max(sum(known) / cores, max(known, default=0.0))
 
 
 def price(suite: Suite, figures: Sequence[str]) -> Price:
@@ -152,120 +150,56 @@ def span(seconds: float) -> str:
     return f"{least.removeprefix('about ').removesuffix(f' {words.split()[-1]}')} to {words}"
 
 
-def to_build(suite: Suite, figures: Iterable[str]) -> str:
-    """What building figures would take here, as `in_words`."""
-    by_id = {
-        cell.id: cell
-        for name in figures
-        for cells in suite.figure_cells(name).values()
-        for cell in cells
-    }
-    cells = [cell for cell in by_id.values() if not suite.paths.cell(cell).exists()]
-    return in_words(suite, cells, usable_cores())
-
-
-def in_words(suite: Suite, cells: Sequence[Cell], cores: int) -> str:
-    """`3 training jobs, 1 to 4 minutes on 2 cores, by the seconds on record`; the jobs alone where
-    nothing like them was recorded."""
-    count = f"{len(cells)} training job{'s' * (len(cells) != 1)}"
-    times = job_seconds(suite, cells, recorded_seconds(suite, figures_of(suite, cells), cells))
-    whole = together(times, cores)
-    return count if not cells or whole is None else f"{count}, {_on(cores, whole)}"
-
-
-def _on(cores: int, seconds: float) -> str:
-    return f"{span(seconds)} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
-
-
 def promise(suite: Suite, name: str) -> str:
     """What the first line of a call says that builds a figure, or a page of several, on CORES
-    cores where nothing is built yet: `4 to 12 minutes`; "" where it does not say a time."""
-    whole = together(job_times(suite, from_nothing(suite, name), anew=True).values(), CORES)
+    cores where nothing is trained yet: `4 to 12 minutes`; "" where it does not say a time."""
+    figures = catalog.pages().get(name, [name])
+    shown = [c for each in figures for cells in suite.figure_cells(each).values() for c in cells]
+    whole = together(times(suite, suite.with_upstream(shown), anew=True), CORES)
     return span(whole) if whole is not None else ""
 
 
-def from_nothing(suite: Suite, name: str) -> dict[Hashable, Work]:
-    """The jobs that make a figure or a page where nothing is built yet."""
-    figures = catalog.pages().get(name, [name])
-    shown = [c for each in figures for cells in suite.figure_cells(each).values() for c in cells]
-    jobs: dict[Hashable, Work] = {}
-    for cell in suite.with_upstream(shown):
-        jobs[cell.study, cell.name] = "train", cell
-        jobs |= {choice.id: ("choose", None) for choice in suite.choices_of(cell)}
-        for need, path in suite.needs(cell).items():
-            manifest = suite.paths.manifest(need.dataset)
-            jobs[manifest] = "fetch", None
-            if path != manifest:
-                jobs[path] = "tokenize", None
-    jobs |= {(rule, each): (rule, None) for each in figures for rule in OF_A_FIGURE}
-    return jobs | ({name: ("page", None)} if name not in figures else {})
-
-
-def job_times(
-    suite: Suite, jobs: Mapping[Job, Work], anew: bool = False
-) -> dict[Job, float | None]:
-    """Seconds of each job on the machine of records/; None where a run of it was never recorded.
-    anew: also of runs that are finished, as where there are none."""
-    cells = [cell for _, cell in jobs.values() if cell]
-    recorded = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
-    of_cells = iter(job_seconds(suite, cells, recorded, anew))
-    return {
-        job: next(of_cells) if cell else OTHER_JOBS.get(rule, ANY_JOB)
-        for job, (rule, cell) in jobs.items()
-    }
+def times(suite: Suite, cells: Sequence[Cell], anew: bool = False) -> list[float | None]:
+    """`job_seconds` by all that is on record."""
+    seconds = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
+    return job_seconds(suite, cells, seconds, anew)
 
 
 def longest_chains(
-    times: Mapping[Job, float], readers: Mapping[Job, Iterable[Job]]
-) -> dict[Job, float]:
-    """Job -> what it takes together with the longest chain of jobs that wait for it. Whoever begins
+    prices: Mapping[int, float], readers: Mapping[int, Iterable[int]]
+) -> dict[int, float]:
+    """Job -> its price together with the longest chain of jobs that wait for it. Whoever begins
     with the longest is done soonest. readers: job -> those that read what it makes."""
-    chains: dict[Job, float] = {}
-    after = {job: readers.get(job, ()) for job in times}
+    chains: dict[int, float] = {}
+    after = {job: readers.get(job, ()) for job in prices}
     for job in TopologicalSorter(after).static_order():  # a job after its readers
         rest = max((chains[reader] for reader in after.get(job, ())), default=0.0)
-        chains[job] = times.get(job, 0.0) + rest
+        chains[job] = prices.get(job, 0.0) + rest
     return chains
 
 
-def priorities(
-    suite: Suite,
-    jobs: Mapping[Job, Work],
-    times: Mapping[Job, float | None],
-    readers: Mapping[Job, Iterable[Job]],
-) -> dict[Job, float]:
-    """`longest_chains` of seconds on record; if some were never recorded, of hours on an H100."""
-    known = {job: time for job, time in times.items() if time is not None}
-    if len(known) < len(times):
-        known = {job: suite.gpu_hours([c]) if c else 0.0 for job, (_, c) in jobs.items()}
-    return longest_chains(known, readers)
-
-
-def ahead(
-    suite: Suite,
-    jobs: Mapping[int, Work],
-    cores: int | None,
-    times: Mapping[int, float | None] | None = None,
-) -> Ahead:
-    """What a call will do, at a scale for GPUs with its price. jobs: by number. times: as from
-    `job_times`, if they are known already. cores: of this machine that it may use; None where jobs
-    work elsewhere, or on a GPU, for which there are no seconds on record."""
+def ahead(suite: Suite, jobs: Mapping[int, Cell | None], cores: int | None) -> Ahead:
+    """What a call will do, at a scale for GPUs with its price. jobs: by number, with the cell of
+    one that trains. cores: of this machine that it may use; None where jobs work elsewhere, or on a
+    GPU, for which there are no seconds on record. Prices are seconds on record; of jobs of which
+    some were never recorded, seconds of an H100."""
+    cells = [cell for cell in jobs.values() if cell]
+    count = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
+    words = f"{count}, {len(cells)} of them training" if cells else count
+    spent = times(suite, cells)
+    whole = together(spent, cores or 1)
+    if cells and suite.config.scale in GPU_SCALES:
+        words += f": {on_h100(suite.gpu_hours(cells))}, assumed, not measured"
+    elif cells and cores and whole is None:
+        words += "; how long they take is not on record"
+    elif cells and cores and whole is not None:
+        words += f": {span(whole)} on {cores} core{'s' * (cores > 1)}, by the seconds on record"
+    known = [time for time in spent if time is not None]
+    if len(known) < len(spent):
+        known = [3600 * suite.gpu_hours([cell]) for cell in cells]
+    of_cells = iter(known)
+    prices = {job: next(of_cells) if cell else OTHER_JOB for job, cell in jobs.items()}
     data = {
         name: PREPARE[suite.source(name).kind].format(name) for name in discovery.dataset_names()
     }
-    cells = [cell for _, cell in jobs.values() if cell]
-    words = f"{len(jobs)} job{'s' * (len(jobs) != 1)}"
-    words += f", {len(cells)} of them training" if cells else ""
-    if cells and suite.config.scale in GPU_SCALES:
-        words += f": {on_h100(suite.gpu_hours(cells))}, assumed, not measured"
-        return Ahead(words, len(jobs), data=data)
-    if not cores:
-        return Ahead(words, len(jobs), data=data)
-    times = job_times(suite, jobs) if times is None else times
-    here = {job: seconds for job in jobs if (seconds := times[job]) is not None}
-    whole = together([times[job] for job in jobs], cores)
-    if whole is None:
-        return Ahead(f"{words}; how long they take is not on record", len(jobs), data=data)
-    words += f": {_on(cores, whole)}"
-    training = frozenset(job for job, (_, cell) in jobs.items() if cell)
-    return Ahead(words, len(jobs), here, cores, training, data)
+    return Ahead(words, prices, cores is not None, data)

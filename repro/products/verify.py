@@ -23,7 +23,6 @@ from repro.lineage import arithmetic, history, provenance
 from repro.lineage.checkout import FOLDERS
 from repro.products.built import finished, is_drawn, refuse_other_code
 from repro.products.claims_json import read_results
-from repro.products.forecast import to_build
 from repro.products.picture import folder_of
 from repro.products.published import DATA, PROVENANCE, RESULTS
 from repro.products.records import RECORDS, SUMS, describe, read_record, recorded, results_of
@@ -71,8 +70,7 @@ def verify(suite: Suite, named: Sequence[str] = ()) -> list[Outcome]:
     if missing := [name for name in figures if not is_drawn(suite, name)]:
         raise UserError(
             f"verify: {len(missing)} of {len(figures)} figures are not built with these "
-            f"settings, {missing[0]} first ({to_build(suite, missing)}); build and "
-            "verify with " + suite.command("verify", asked)
+            f"settings, {missing[0]} first; build and verify with " + suite.command("verify", asked)
         )
     for name in figures:
         by_record = [Outcome(name, *compare(suite, name, base)) for base in recorded(suite, name)]

@@ -14,7 +14,6 @@ Snakemake
 
 What one sees
   progress.py   lines in a log, a bar on a terminal
-  pace.py       how long jobs take here beside what is on record
-  terminal.py   a line a job, with the time that is left
+  terminal.py   a line a job, with how much is done
   interrupt.py  Ctrl-C of a workflow
 """

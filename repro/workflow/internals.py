@@ -19,10 +19,10 @@ STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the termi
 # are `workflow.basedir`, and `config`, `rules`, `shell.prefix` and the keywords of a rule.
 OF_WORKFLOW = {
     "config_settings.configfiles": "a key that stands twice in one of the user's is named",
-    "local_exec": "only jobs of this machine share its cores and are timed by the forecast",
+    "local_exec": "only jobs of this machine share its cores and are forked from a worker",
     "remote_exec": "a job on a cluster reads the rules again, but must not speak or lock",
     "executor_plugin.name": "Slurm is looked for before the first job; a lock says who works",
-    "cores": "the forecast divides by it",
+    "cores": "the first line's minutes are of so many",
     "global_resources": "how many GPUs the call offers",
     "output_settings.verbose": "who asks for all that Snakemake says gets it",
     "output_settings.printshellcmds": "so does who asks for the commands",
@@ -32,7 +32,7 @@ OF_WORKFLOW = {
     "deployment_settings.deployment_method": "a container that the site names runs only if asked",
     "rules": "an unknown target ends in one line with the nearest known one",
     "dag.jobs": "which figures a call was asked for, whether or not they had to be made",
-    "dag.jobid": "a job's number in the log's records, by which the terminal finds its forecast",
+    "dag.jobid": "a job's number in the log's records, by which the terminal finds its price",
     "dag.depending": "which jobs wait for one: the longest chain goes first",
     "dag.needrun": "a figure that was up to date counts as built",
     "dag.needrun_jobs": "what a call will do and cost, before it begins",

@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 
 LINE_SECONDS = 5.0
+NARROW = 30  # columns that a log's line needs beside what is said of the whole
 SHOWN_SECONDS = 15.0  # the bar leaves out logs that were not written to for so long
 
 
@@ -86,7 +87,8 @@ class Monitor:
     """A bar on the terminal of a workflow: the latest line of every log that is being written.
 
     Nothing is drawn if the stream is not a terminal; the logs hold everything.
-    whole: what is left of the workflow, which stands before them; "" before that is known.
+    whole: how much of the workflow is done, which stands before them, or alone where there is no
+    room for both; "" before that is known.
     longest: what is shown while none is being written, as a job loads its data.
     """
 
@@ -128,8 +130,11 @@ class Monitor:
         """The bar, of at most so many columns; "" while nothing runs."""
         longest = self.longest()
         lines = self.lines() or ([longest] if longest else [])
-        before = f"{whole} | " if lines and (whole := self.whole()) else ""
-        return before + bar(lines, columns - len(before)) if lines else ""
+        whole = self.whole()
+        if not lines or columns - len(whole) < NARROW:
+            return whole[: columns - 1] if lines else ""
+        before = f"{whole} | " if whole else ""
+        return before + bar(lines, columns - len(before))
 
     def lines(self) -> list[str]:
         """Last progress line of every log seen to be written to in the last SHOWN_SECONDS."""

@@ -1,4 +1,4 @@
-"""What a workflow says on a terminal: how much it will do, then a line a job with what is left.
+"""What a workflow says on a terminal: how much it will do, then a line a job with what is done.
 
 It takes the place of Snakemake's own formatter of the terminal's lines; the log under .snakemake/
 keeps all of Snakemake's. No torch, and nothing of Snakemake's is imported.
@@ -6,11 +6,10 @@ keeps all of Snakemake's. No torch, and nothing of Snakemake's is imported.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from repro.workflow.pace import Pace, wall
 from repro.workflow.progress import duration
 
 # Of no use to who asked for a figure: which shell, which profile, which host.
@@ -32,21 +31,19 @@ JOBS = {
 }
 ID = 13  # characters of an id at the end of a cell's name, with the hyphen before it
 CLEAR = "\033[2K"
-SHORTEST = 0.01  # seconds of a job, for a clock may not have moved
+TOLD = 1 / 3  # of the work, from which on it tells how long the rest will take
+NOT_DONE = 0.05  # of a job, at least, while it runs
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a call will do. words: for its first line. seconds: job -> how long it should take by
-    the seconds on record, empty where nobody knows. cores: how many jobs work side by side.
-    training: the jobs that train, by which all are scaled; each has its seconds.
+    """What a call will do. words: for its first line. prices: job -> its share of the work, in
+    seconds or whatever is known of all. here: whether a job that has begun also works.
     data: dataset -> what is done to prepare it, `make synthetic text`."""
 
     words: str
-    jobs: int
-    seconds: Mapping[int, float] = field(default_factory=dict)
-    cores: int = 1
-    training: Collection[int] = ()
+    prices: Mapping[int, float]
+    here: bool = True
     data: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -72,7 +69,11 @@ class Lines(logging.Formatter):
         self.names: dict[int, str] = {}
         self.started: dict[int, float] = {}  # jobs that run
         self.finished: list[int] = []
-        self.pace = Pace()
+        # Preparing data tells nothing of how fast jobs train: of these alone, when the first began,
+        # and of those that ended how long they took and their price.
+        self.training: set[int] = set()
+        self.since: float | None = None
+        self.taken = self.paid = 0.0
 
     def format(self, record: logging.LogRecord) -> str:
         text = self._line(record)
@@ -115,17 +116,17 @@ class Lines(logging.Formatter):
             wildcards["prepare"] = known.get(dataset, f"prepare {dataset}")
         self.names[job["jobid"]] = pattern.format(**wildcards)
         self.started[job["jobid"]] = self.clock()
+        if job["rule_name"].startswith("train"):
+            self.training.add(job["jobid"])
+            self.since = self.clock() if self.since is None else self.since
 
     def _finish(self, job: int) -> str:
-        begin = self.started.pop(job, None)
+        taken = self.clock() - self.started.pop(job, self.clock())
         self.finished.append(job)
+        if self.plan and job in self.training:
+            self.taken, self.paid = self.taken + taken, self.paid + self.plan.prices.get(job, 0.0)
         name = self.names.get(job)
-        if begin is not None and self.plan and job in self.plan.training:
-            taken = max(self.clock() - begin, SHORTEST)
-            self.pace.ended.append((self.plan.seconds[job], taken))
-        if begin is None or not name:
-            return ""
-        return f"{self.whole()}  {name}, {duration(self.clock() - begin)}"
+        return f"{self.whole()}  {name}, {duration(taken)}" if name else ""
 
     def _fail(self, record: logging.LogRecord) -> str:
         """A user's mistake in its own words; of anything else all that Snakemake and the job's log
@@ -142,33 +143,32 @@ class Lines(logging.Formatter):
         return f"failed: {name}\n{self.default.format(record)}"
 
     def whole(self) -> str:
-        """Jobs done of all, and the time left: ` 3/38, 02:10 to 03:40 left`; "" before they are
-        known."""
+        """`12 of 38 jobs, 41 % of the work, 03:10 elapsed, about 04:30 left`, the last once it can
+        be told; "" before the jobs are known."""
         if self.plan is None:
             return ""
-        count = f"{len(self.finished):{len(str(self.plan.jobs))}}/{self.plan.jobs}"
-        ends = self.seconds_left()
-        return f"{count}, {' to '.join(dict.fromkeys(map(duration, ends)))} left" if ends else count
+        done, now = self.done(), self.clock()
+        words = f"{len(self.finished)} of {len(self.plan.prices)} jobs, {done:.0%} of the work, "
+        words = f"{words.replace('%', ' %')}{duration(now - self.begin)} elapsed"
+        if not TOLD <= done < 1:
+            return words
+        since = self.begin if self.since is None else self.since
+        return f"{words}, about {duration((now - since) * (1 - done) / done)} left"
+
+    def done(self) -> float:
+        """The share of the work that is done, by price; of jobs that run by what others of their
+        price took here, which before one has ended is what it took on record."""
+        if self.plan is None or not (whole := sum(self.plan.prices.values())):
+            return 0.0
+        prices, now = self.plan.prices, self.clock()
+        work = sum(prices.get(job, 0.0) for job in [*self.finished])
+        for job, begin in [*self.started.items()] if self.plan.here else ():
+            like = (now - begin) * (self.paid / self.taken if self.taken else 1.0)
+            work += min(like, (1 - NOT_DONE) * prices.get(job, 0.0))
+        return work / whole
 
     def longest(self) -> str:
         """The job that has run for longest of those that run, and for how long; "" without one."""
         running = [(begin, self.names[job]) for job, begin in [*self.started.items()]]
         begin, name = min((each for each in running if each[1]), default=(0.0, ""))
         return name and f"{name}, {duration(self.clock() - begin)}"
-
-    def seconds_left(self) -> tuple[float, ...]:
-        """What is left, at least and at most, of what was forecast; () where nothing was."""
-        if self.plan is None or not self.plan.seconds:
-            return ()
-        now, done, cores = self.clock(), {*self.finished}, self.plan.cores
-        begun = {job: now - begin for job, begin in [*self.started.items()]}
-        left = {job: each for job, each in self.plan.seconds.items() if job not in done}
-
-        def at(pace: float) -> float:
-            each = [
-                max(pace * expected - begun.get(job, 0.0), 0.05 * pace * expected)
-                for job, expected in left.items()
-            ]
-            return wall(each, cores)
-
-        return tuple(map(at, self.pace.ends([each for each in left.values() if each])))

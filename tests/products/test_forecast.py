@@ -1,10 +1,9 @@
 """What jobs will take here: the seconds on record."""
 
-import re
-
 import pytest
 
 from repro.__main__ import main
+from repro.core import catalog
 from repro.core.suite import load
 from repro.files import read_json
 from repro.products import forecast, records
@@ -75,16 +74,13 @@ def test_the_longest_chain_goes_first():
     assert chains == {"short": 6.0, "long": 35.0, "gate": 47.0, "after": 45.0, "end": 5.0}
 
 
-def test_jobs_are_ordered_by_their_recorded_seconds():
+def test_jobs_are_priced_by_their_recorded_seconds():
     """Found where widths of 14 and of 480 seconds had one priority, hours of an H100's launches."""
     suite = load([])
-    jobs = {cell.id: ("train", cell) for cell in cells(suite)}
-    times = forecast.job_times(suite, jobs)
-    assert len({*times.values()}) > 1
-    assert forecast.priorities(suite, jobs, times, {}) == times
-    never = dict.fromkeys(times)
-    hours = {name: suite.gpu_hours([cell]) for name, (_, cell) in jobs.items()}
-    assert forecast.priorities(suite, jobs, never, {}) == hours
+    jobs = dict(enumerate(cells(suite)))
+    prices = forecast.ahead(suite, jobs, cores=2).prices
+    assert [*prices.values()] == forecast.times(suite, cells(suite))
+    assert len({*prices.values()}) > 1
 
 
 def test_other_data_take_as_long_and_what_was_never_run_is_not_guessed():
@@ -93,7 +89,6 @@ def test_other_data_take_as_long_and_what_was_never_run_is_not_guessed():
     assert sum(filter(None, forecast.recorded_seconds(real, [FIGURE]).values())) > 100
     paper = load(["scale=paper"])
     assert not forecast.recorded_seconds(paper, [FIGURE])
-    assert forecast.to_build(paper, [FIGURE]) == "738 training jobs"
 
 
 @pytest.mark.parametrize(
@@ -124,38 +119,31 @@ def test_a_forecast_is_a_range_for_records_were_made_beside_other_work(seconds, 
     assert forecast.span(seconds) == words
 
 
-@pytest.mark.parametrize(
-    ("settings", "name", "jobs"),
-    [([], FIGURE, 13), ([], "fig3", 43), (["scale=overnight"], "effective_theory/fig2", 180)],
-)
-def test_what_is_promised_is_of_the_jobs_that_the_call_has(settings, name, jobs):
-    """As many as `snakemake figures/<name>.pdf -n` counts in an empty folder."""
-    suite = load(settings)
-    made = forecast.from_nothing(suite, name)
-    assert len(made) == jobs
-    numbered = dict(enumerate(made.values()))
-    assert (
-        f": {forecast.promise(suite, name)} on 2 cores" in forecast.ahead(suite, numbered, 2).words
-    )
+@pytest.mark.parametrize("name", [FIGURE, "fig3"])
+def test_a_page_promises_what_the_call_s_first_line_says(name):
+    suite = load([])
+    shown = [c for figure in catalog.pages().get(name, [name]) for c in cells(suite, figure)]
+    jobs = dict(enumerate(suite.with_upstream(shown)))
+    said = f": {forecast.promise(suite, name)} on 2 cores"
+    assert said in forecast.ahead(suite, jobs, cores=2).words
 
 
-def test_a_promise_does_not_shrink_where_runs_are_there(tmp_path):
+def test_a_promise_does_not_shrink_where_runs_are_there():
     suite = load([])
     before = forecast.promise(suite, FIGURE)
     suite.paths.runs.mkdir(parents=True)
     for cell in cells(suite):
         for run in cell.runs:
             (suite.paths.runs / f"{run.id}.json").touch()
-    assert forecast.promise(suite, FIGURE) == before != forecast.to_build(suite, [FIGURE])
+    assert forecast.promise(suite, FIGURE) == before
+    assert {*forecast.times(suite, cells(suite))} == {forecast.TRAIN_START}
     assert forecast.promise(load(["scale=paper"]), FIGURE) == "", "nobody has run it"
 
 
-def test_verify_says_first_how_many_jobs_and_minutes_it_needs(capsys):
+def test_verify_says_what_to_build_first(capsys):
     assert main(["verify", "--config", f"figures={FIGURE}"]) == 1
     error = capsys.readouterr().err
-    assert f"1 of 1 figures are not built with these settings, {FIGURE} first (6 training" in error
-    known = r"jobs, \d+ to \d+ minutes on 2 cores, by the seconds on record\); build and"
-    assert re.search(known, error)
+    assert f"1 of 1 figures are not built with these settings, {FIGURE} first; build" in error
     assert error.endswith(f"uv run snakemake verify --config figures={FIGURE}\n")
 
 

@@ -45,36 +45,24 @@ remember_signatures()
 keep_plans()
 
 
+def to_do():
+    """The jobs that this call will run, by number -> the cell of each that trains one."""
+    jobs = CALL.to_run().items()
+    return {k: cell_of(j.wildcards) if j.rule.name.startswith("train") else None for k, j in jobs}
+
+
+@cache
 def ahead():
     """What this call will do (`repro.workflow.terminal.Ahead`)."""
     here = CALL.is_local and CALL.gpus is None
-    return forecast.ahead(SUITE, to_do(), CALL.cores if here else None, times_to_do())
-
-
-@cache
-def to_do():
-    """The jobs that this call will run, by number -> their rules, and the cells of those that
-    train."""
-    return {
-        number: (
-            job.rule.name,
-            cell_of(job.wildcards) if job.rule.name.startswith("train") else None,
-        )
-        for number, job in CALL.to_run().items()
-    }
-
-
-@cache
-def times_to_do():
-    """The same jobs -> how long they take (`forecast.job_times`)."""
-    return forecast.job_times(SUITE, to_do())
+    return forecast.ahead(SUITE, to_do(), CALL.cores if here else None)
 
 
 @cache
 def priorities():
     """(study, cell) -> what training it has first: the longest chain of jobs that it begins."""
-    chains = forecast.priorities(SUITE, to_do(), times_to_do(), CALL.readers())
-    return {(cell.study, cell.name): chains[job] for job, (_, cell) in to_do().items() if cell}
+    chains = forecast.longest_chains(ahead().prices, CALL.readers())
+    return {(cell.study, cell.name): chains[job] for job, cell in to_do().items() if cell}
 
 
 def priority(wildcards):
