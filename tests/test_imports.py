@@ -49,7 +49,7 @@ def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithme
         for file in known.get(name, [] if name == "imagenet" else every):
             (folders[name] / file).write_text("some text")
     words = [f"{name}={folder}" for name, folder in folders.items()]
-    call = [sys.executable, "-m", "repro", "list", "--config", *words]
+    call = [sys.executable, "-m", "repro", "show", "--config", *words]
     # As a shell has it: this process has the variables of its arithmetic set already.
     taken = arithmetic.SETTINGS["avx2"]
     env = {name: value for name, value in os.environ.items() if name not in taken}

@@ -46,8 +46,8 @@ SUITE = {
     },
     # What an author begins with: new files, planned tests.
     "repro.authoring": {
-        *("repro.report", "repro.products", "repro.verdicts", "repro.workflow", "repro.core"),
-        "repro.lineage",
+        *("repro.report", "repro.transfer_bench", "repro.products", "repro.verdicts"),
+        *("repro.workflow", "repro.core", "repro.lineage"),
     },
     # What is shown of it, as pages.
     "repro.report": {

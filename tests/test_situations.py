@@ -352,7 +352,7 @@ SITUATIONS = [
     Situation(
         "the site's file is a folder",
         lambda place: place.patch.setenv("REPRO_SITE", str(Path.cwd())),
-        ["cost"],
+        ["show", "cost"],
         "is a folder where the site's file should be",
     ),
     Situation(
@@ -582,13 +582,13 @@ SITUATIONS = [
     Situation(
         "a provenance.json that is cut",
         lambda place: (drawn(place), (made(place) / "provenance.json").write_text("{")),
-        ["explain", "table3.parameters"],
+        ["show", "table3.parameters"],
         "delete it and run the same command again with snakemake",
     ),
     Situation(
         "a provenance.json of other cells",
         lambda place: (drawn(place), (made(place) / "provenance.json").write_text('{"cells": 5}')),
-        ["explain", "table3.parameters"],
+        ["show", "table3.parameters"],
         "provenance.json: is not what manifest.json says",
     ),
     Situation(
@@ -714,7 +714,7 @@ SITUATIONS = [
         leaves=NO_TEMPORARIES | {"**/*.txt": None},
         status=143,
     ),
-    Situation("nobody reads what is printed", nobody_reads, ["list"], status=141),
+    Situation("nobody reads what is printed", nobody_reads, ["show"], status=141),
 ]
 
 

@@ -23,7 +23,7 @@ def test_figures_of_too_few_seeds_are_the_known_ones(scale):
 
 
 def test_cost_names_the_claims_and_the_seeds(capsys):
-    assert main(["cost", "effective_theory/fig1", "--scale", "overnight"]) == 0
+    assert main(["show", "cost", "effective_theory/fig1", "--scale", "overnight"]) == 0
     said = capsys.readouterr().out
     assert "effective_theory/fig1: fig1." in said
     assert "inconclusive at overnight scale, whatever comes out: 2 seeds, where nothing" in said

@@ -371,7 +371,7 @@ def lines_of(checkout):
 
 
 def test_list_shows_the_others_and_names_the_broken(checkout):
-    done = call(checkout, "repro", "list")
+    done = call(checkout, "repro", "show")
     assert done.returncode == 0
     listed = [line.split()[0] for line in done.stdout.splitlines()]
     assert listed == [f"figures/{name}.pdf" for name in catalog.figure_names()]
@@ -425,7 +425,7 @@ def test_whoever_asks_for_some_figures_reads_no_study_of_others(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "words", [["cost"], ["run", "embedding_lr"], ["train", "embedding_lr/broken", "x"]]
+    "words", [["show", "cost"], ["run", "embedding_lr"], ["train", "embedding_lr/broken", "x"]]
 )
 def test_a_command_that_needs_a_broken_file_ends_in_one_line(checkout, tmp_path, words):
     done = call(checkout, "repro", *words, *SMOKE, folder=tmp_path)

@@ -148,7 +148,7 @@ def test_verify_says_what_to_build_first(capsys):
 
 
 def test_costs_of_what_runs_on_a_cpu_are_minutes_on_record(capsys):
-    assert main(["cost", FIGURE]) == 0
+    assert main(["show", "cost", FIGURE]) == 0
     _, words, *rest = capsys.readouterr().out.splitlines()
     total = rest[-1]
     assert len([line for line in rest if line.endswith("minutes")]) == 1, "the head"
@@ -160,8 +160,8 @@ def test_costs_of_what_runs_on_a_cpu_are_minutes_on_record(capsys):
 
 
 def test_of_a_scale_that_some_figures_lack_the_others_are_priced(capsys):
-    assert main(["cost", "--scale", "overnight"]) == 0
+    assert main(["show", "cost", "--scale", "overnight"]) == 0
     priced = capsys.readouterr().out
     assert "embedding_lr/fig3 " in priced and "embedding_lr/fig1 " not in priced
-    assert main(["cost", "embedding_lr/fig1", "--scale", "overnight"]) == 1
+    assert main(["show", "cost", "embedding_lr/fig1", "--scale", "overnight"]) == 1
     assert "has no overnight scale" in capsys.readouterr().err

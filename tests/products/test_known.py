@@ -16,7 +16,7 @@ PLACE = "records/reduced/embedded/cpu"
 def test_a_fresh_clone_explains_a_claim_from_its_record(tmp_path, monkeypatch, capsys):
     """Found in review: it said that nothing was measured, and its verdict lay in records/."""
     monkeypatch.chdir(tmp_path)
-    assert main(["explain", CLAIM]) == 0
+    assert main(["show", CLAIM]) == 0
     said = capsys.readouterr().out
     assert f"from: {PLACE}, the record, for nothing was built here" in said
     assert "Reproduced: " in said and "commit " in said

@@ -132,5 +132,5 @@ def test_explain_says_that_a_record_is_not_as_committed(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(explain, "not_committed", list)
     row = read_json((KEPT_AT / FIGURES[1]).with_suffix(".json"))["tests"][0]
-    assert main(["explain", f"embedding_lr/{row['test']}", "--config", "scale=smoke"]) == 0
+    assert main(["show", f"embedding_lr/{row['test']}", "--config", "scale=smoke"]) == 0
     assert "; it is not as committed\n" in capsys.readouterr().out

@@ -277,7 +277,7 @@ def test_a_paper_without_the_file_and_a_broken_figure_are_in_nobodys_way(tmp_pat
 
 def test_explain_shows_what_is_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["explain", "table4.costs-resnet"]) == 0
+    assert main(["show", "table4.costs-resnet"]) == 0
     lines = capsys.readouterr().out.splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("  quantity: "))
     assert lines[first + 1 : first + 3] == [

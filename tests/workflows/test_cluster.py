@@ -208,7 +208,7 @@ def test_a_price_names_what_no_gpu_of_a_site_holds(tmp_path, monkeypatch, capsys
 
     (tmp_path / "site.yaml").write_text("gpu_memory_gb: 40\n")
     monkeypatch.setenv("REPRO_SITE", str(tmp_path / "site.yaml"))
-    call = ["cost", "effective_theory/fig4", "effective_theory/fig5", "--scale", "paper"]
+    call = ["show", "cost", "effective_theory/fig4", "effective_theory/fig5", "--scale", "paper"]
     assert main(call) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-2] for line in lines if line.startswith("  effective_theory/r2c2")] == [

@@ -228,7 +228,7 @@ def test_where_the_call_is_killed_nothing_is_left(tmp_path, owned):
 @pytest.mark.parametrize(
     ("words", "changed"),
     [
-        (("cost",), {}),
+        (("show", "cost"), {}),
         ((*TRAIN, "--device", "cuda", "--ranks", "2"), {}),
         (TRAIN, {"OMP_NUM_THREADS": "2"}),
         (TRAIN, {handover.ADDRESS: "/nowhere"}),
