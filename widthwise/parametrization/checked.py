@@ -1,19 +1,18 @@
 """What `Plan.check` asks of a plan, its model and its optimizers; a plan as a table."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError
 from widthwise.parametrization import steps
-from widthwise.parametrization.rules import init_std
 from widthwise.printed import columns
 
 if TYPE_CHECKING:
     import torch
 
     from widthwise.parametrization.recipes import Recipe
-    from widthwise.parametrization.rules import Power, Role
+    from widthwise.parametrization.rules import Role
 
 NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
 FAR = 0.1  # relative: a spread that is so far off is another
@@ -27,12 +26,15 @@ class Planned(Protocol):
     roles: Any
     at: "Mapping[str, Role]"
     factors: tuple[Any, ...]
+    held: dict[str, float]
     given: dict[str, dict[str, float]]
-    versions: dict[str, int]
     begun: bool
 
-    def factor(self, power: "Power", name: str, /) -> float:
-        """What a power says of a parameter, over the base's."""
+    def constants(self, name: str, /) -> tuple[float, float]:
+        """(factor on a parameter's rate, on its weight decay)."""
+
+    def std(self, name: str, /) -> float:
+        """The initial spread of a parameter that is drawn."""
 
 
 def check(
@@ -81,20 +83,6 @@ def check(
         if parameter.requires_grad and name not in held:
             raise UserError(f"check: {name}: is trained and is not in the optimizer")
     _check_begun(plan)
-    if plan.roles is None:
-        return
-    if lost := plan.roles.lost(plan.model, plan.factors):
-        raise UserError(
-            f"check: {lost}: has lost its factor, as a layer that was replaced has: make the "
-            "plan of the finished model"
-        )
-    for place, made in _idle(plan, optimizers):
-        raise UserError(
-            f"check: {place}: its factor was not applied in {made} steps: a loss that takes the "
-            "weight itself (a fused linear cross-entropy), or a kernel in place of torch's "
-            "attention, leaves it out: let the module run, or take a recipe that has no factor "
-            "there (muP has none on an untied readout)"
-        )
 
 
 def _check_rates(plan: Planned, of: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
@@ -136,11 +124,15 @@ def _check_begun(plan: Planned) -> None:
         if (role := plan.at.get(name)) is None or parameter.is_meta:
             continue
         rule = plan.recipe.rule(role.kind)
+        held, expected = plan.held.get(name, 1.0), None
         alike = plan.roles is not None and role.width_in == role.width_out == role.depth == 1
-        if role.drawn and rule.init is not None and not alike:
-            pair = spread(parameter), init_std(role, rule)
-            if not math.isclose(*pair, rel_tol=FAR):
-                off[name] = pair
+        if role.drawn and rule.init is not None and (not alike or held != 1):
+            expected = plan.std(name)
+        elif not role.drawn and held != 1 and (constant := plan.roles.constant(name)) is not None:
+            shift = plan.roles.shift(name)
+            expected = abs((constant + shift) * held - shift)
+        if expected is not None and not math.isclose(spread(parameter), expected, rel_tol=FAR):
+            off[name] = spread(parameter), expected
     if off:
         name = max(off, key=lambda each: abs(math.log(min(off[each]) / max(off[each]) or 1e-300)))
         raise UserError(
@@ -193,32 +185,12 @@ def check_names(what: str, plan: Planned) -> None:
         )
 
 
-def _idle(plan: Planned, optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
-    """Factors that never ran, though steps have changed what they go with: (place, steps)."""
-    assert plan.roles is not None
-    made, places = plan.roles.idle(plan.model, plan.factors, optimizers)
-    keep = any(each.state for each in optimizers)
-    names = {id(p): name for name, p in plan.model.named_parameters()}
-    for place, parameters in places.items() if made else ():
-        changed = [
-            p
-            for p in parameters
-            if p._version != plan.versions.get(names[id(p)])
-            and (not keep or any(p in each.state for each in optimizers))
-        ]
-        if changed or not parameters:
-            yield place, made
-
-
 def table(plan: Planned) -> str:
     """A line a parameter: its kind, its widths over the base's, what its rate and decay are times;
-    and the factors that are on the model."""
+    and the factors, with what holds them."""
     rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]
     for name, role in plan.at.items():
-        rule = plan.recipe.rule(role.kind)
-        of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role.kind), name)
-        numbers = (role.width_in, role.width_out, *of)
+        numbers = (role.width_in, role.width_out, *plan.constants(name))
         rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))
-    factors = [f"{f.place or 'the module'}: {f.on} times {f.value:.4g}" for f in plan.factors]
     title = f"{plan.recipe.label}; widths, rates and decay are over those at the base width"
-    return "\n".join([title, *columns(rows), *factors])
+    return "\n".join([title, *columns(rows), *map(str, plan.factors)])

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.tracing.branches import Residuals
+from widthwise.tracing.flow import Flow
 from widthwise.tracing.moves import (
     ADDING,
     ATTENTION,
@@ -55,9 +56,9 @@ PRODUCTS = MATRICES | {"convolution", EXPERTS}
 class Operators(TorchDispatchMode):
     """Sees every operator; see `widthwise.tracing`."""
 
-    def __init__(self, model: nn.Module, inputs: object, stack: list[str]):
+    def __init__(self, model: nn.Module, inputs: object, stack: list[str], flow: Flow):
         super().__init__()
-        self.stack = stack
+        self.stack, self.flow = stack, flow
         self.tags = WeakTensorKeyDictionary()  # tensor made of parameters -> Tag
         self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> its size
         self.origin = WeakTensorKeyDictionary()  # data -> the weights whose products it comes from
@@ -268,13 +269,13 @@ class Operators(TorchDispatchMode):
         if name in ("mm", "bmm", "baddbmm") and not any(t in self.tags for t in given):
             a, b = factors(name, args)
             both = self.data.get(a, 1.0) * self.data.get(b, 1.0) * kwargs.get("alpha", 1.0)
-            logits, its_size = self.multiplied(a.shape[-1], both, name), 1.0
+            logits, its_size = self.multiplied(a.shape[-1], both, name, out), 1.0
         elif name in ("_softmax", "_safe_softmax") and logits:
             self.attend(logits)
             logits = None
         elif name == "sum" and args[0] in self.pairs:
             its_size = self.data.get(args[0], 1.0)
-            self.summed(args)
+            self.summed(args, out)
         origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
         weights = [t for t in given if t in self.tags]
         if weights and name in PRODUCTS:
@@ -283,7 +284,7 @@ class Operators(TorchDispatchMode):
                 self.trace.behind.setdefault(parameter, set()).update(origin)
             origin |= own
         if name.startswith(ATTENTION):  # within a function of torch's, whole
-            self.whole(args[0], args[1], kwargs.get("scale"), fused=False)
+            self.whole(args[0], args[1], kwargs.get("scale"), self.flow.number(tensors(out)[0]))
         for result in tensors(out):
             self.data[result] = its_size
             self.origin[result] = origin
@@ -306,40 +307,41 @@ class Operators(TorchDispatchMode):
         elif not made and a is not b:
             self.pairs[out] = (self.data[out], None)
 
-    def summed(self, args: Sequence) -> None:
+    def summed(self, args: Sequence, out: torch.Tensor) -> None:
         """A sum of what was multiplied entry by entry: of a parameter with data, it reads them; of
         data with data, it is a product of vectors."""
         its_size, use = self.pairs[args[0]]
         over = reduced("sum", args, {}, args[0].ndim)
         if use is None:
             entries = math.prod(args[0].shape[d] for d in over)
-            self.multiplied(entries, its_size, "sum")
+            self.multiplied(entries, its_size, "sum", out)
             return
         noted, dims = use
         noted.axes.update({axis: SUM for d in over for axis in dims.get(d, ())})
 
-    def multiplied(self, entries: int, scale: float, operator: str) -> Attention:
+    def multiplied(self, entries: int, scale: float, operator: str, out: torch.Tensor) -> Attention:
         """Note a product of data with data; not those that torch's attention is made of on some
         devices, and is not on others."""
-        found = Attention(self.stack[-1], entries, scale, False, operator)
+        made = 0 if self.fused else self.flow.number(out)
+        found = Attention(self.stack[-1], entries, scale, operator, made)
         if not self.fused:
             self.trace.products.append(found)
         return found
 
-    def whole(self, q: torch.Tensor, k: torch.Tensor, asked: float | None, fused: bool) -> None:
+    def whole(self, q: torch.Tensor, k: torch.Tensor, asked: float | None, made: int) -> None:
         """An attention that is one operator; its queries and keys may have been scaled before."""
         head_dim = q.shape[-1]
         scale = head_dim**-0.5 if asked is None else asked
         scale *= self.data.get(q, 1.0) * self.data.get(k, 1.0)
-        self.attend(Attention(self.stack[-1], head_dim, scale, fused))
+        self.attend(Attention(self.stack[-1], head_dim, scale, made=made))
 
     def attend(self, found: Attention) -> None:
         if not self.fused:
             self.trace.attention.append(found)
 
 
-def _queries_and_keys(query: Any, key: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
-    return query, key
+def _queries_keys_values(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> tuple[Any, ...]:
+    return query, key, value
 
 
 class FusedAttention(TorchFunctionMode):
@@ -357,9 +359,12 @@ class FusedAttention(TorchFunctionMode):
                 return function(*args, **kwargs)
         if function is not torch.nn.functional.scaled_dot_product_attention:
             return function(*args, **kwargs)
-        self.seen.whole(*_queries_and_keys(*args, **kwargs), kwargs.get("scale"), fused=True)
-        self.seen.fused = True
+        self.seen.fused = self.seen.flow.paused = True
         try:
-            return function(*args, **kwargs)
+            out = function(*args, **kwargs)
         finally:
-            self.seen.fused = False
+            self.seen.fused = self.seen.flow.paused = False
+        read = _queries_keys_values(*args, **kwargs)
+        made = self.seen.flow.note(ATTENTION, read, {}, out)
+        self.seen.whole(read[0], read[1], kwargs.get("scale"), made)
+        return out

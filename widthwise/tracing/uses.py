@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Seen = TypeVar("Seen")
 
@@ -33,15 +33,15 @@ class Use:
 
 @dataclass(frozen=True)
 class Attention:
-    """Logits `scale` * q.k over `head_dim` entries; fused: by scaled_dot_product_attention.
+    """Logits `scale` * q.k over `head_dim` entries.
 
-    operator: which made the product."""
+    operator: which made the product. made: its number (`tracing.flow`)."""
 
     module: str
     head_dim: int
     scale: float
-    fused: bool
     operator: str = ""
+    made: int = 0
 
 
 @dataclass
@@ -52,7 +52,8 @@ class Trace:
     it and are not known here. behind: parameter -> those whose products reach its own. attention:
     in order. products: all products of data with data, those in attention among them. embedded: of
     an embedding -> the number its output is multiplied by. output: the size of the module's output
-    (`tracing.sizes`). branches: as `tracing.branches` finds them.
+    (`tracing.sizes`). branches: as `tracing.branches` finds them. flow: the operators
+    (`tracing.flow`).
     """
 
     uses: dict[str, list[Use]]
@@ -63,6 +64,7 @@ class Trace:
     embedded: dict[str, float] = field(default_factory=dict)
     output: float = 1.0
     branches: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
+    flow: Any = None
 
 
 def paired(

@@ -50,7 +50,7 @@ def some(names: list[str]) -> str:
 
 def of_products(seen: Trace, wide: Trace, widths: tuple[float, float]) -> Iterator[str]:
     """Of products of data with data that are in no attention, and of embeddings that are scaled."""
-    attended = {each.module for each in seen.attention if not each.fused}  # theirs are noted
+    attended = {each.module for each in seen.attention if each.operator}  # theirs are noted
     grows: dict[str, None] = {}
     for a, b in paired(seen.products, wide.products, lambda each: (each.module, each.operator)):
         if a.head_dim != b.head_dim and a.module not in attended:
