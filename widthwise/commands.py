@@ -75,7 +75,7 @@ def roles(arguments: Namespace) -> str:
 def check(arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 unless the verdict is right."""
     # The file defines the function that is named, and `batches`; where it has them also `loss`,
-    # `given` (as `widthwise.coordinate_check` takes them) and WIDTHS. One thread, as for `transfer`.
+    # `given` (as `widthwise.coordinate_check` takes it) and WIDTHS. One thread, as for `transfer`.
     import torch
 
     torch.set_num_threads(1)

@@ -28,7 +28,8 @@ def test_a_module_is_untied_scaled_and_widened_by_one_look_at_it(monkeypatch):
         return tied(8 * factor)
 
     wide, _, growth = widthwise.widen(model, None, 2, make, TOKENS, untie=True, scale_logits=True)
-    assert growth.untied == ("readout.weight",) and hasattr(wide, "widthwise_factors")
+    assert growth.untied == ("readout.weight",)
+    assert growth["attention.qkv.weight"].held == pytest.approx(0.5**0.25)
     torch.testing.assert_close(wide(TOKENS), model(TOKENS))
     assert len(traced) == 2 and made == [2]
 

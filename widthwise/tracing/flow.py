@@ -318,9 +318,13 @@ class Flow(TorchDispatchMode):
             logits = given[0] + given[1] - asked
             return None if logits or any(given[3:]) else given[2]
         if step.name in PRODUCTS or step.name == "convolution":
-            power = sum(powers[number] for number in step.factors if number) - asked
+            power = sum(powers[number] for number in step.factors if number)
             rest = {*step.given} - {*step.factors, *step.added}
-            return None if any(powers[n] for n in rest) else alike(step.added, power)
+            if any(powers[number] for number in rest):
+                return None
+            # A factor on a product is none on what is added to it, one on what a module returns is.
+            whole = alike(step.added, power) is not None
+            return power - asked if whole or alike(step.added, power - asked) is not None else None
         if step.name == "div":
             return given[0] - sum(given[1:]) - asked
         found: float | None = None

@@ -379,7 +379,7 @@ def roles_of(both: Passes) -> Roles:
     held = {name: flow.of_readout(name, readouts) for name, readouts in tied.items()}
     held |= {place: flow.of_output(place) for place in flow.returned if _in_list(place)}
     held = {name: powers for name, powers in held.items() if powers}
-    shifts = {name: shift for name in found if (shift := flow.shift(name)) and shift == shift}
+    shifts = {name: shift for name in flow.leaves if (shift := flow.shift(name))}
     rest = both.widths, both.inside, both.buffers
     return Roles(found, attention, warned, *rest, branches, held, shifts)
 
