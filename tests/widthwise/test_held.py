@@ -27,7 +27,7 @@ class Gain(nn.Module):
         self.weight = nn.Parameter(torch.zeros(width))
 
     def forward(self, x):
-        return F.rms_norm(x, x.shape[-1:], eps=1e-6) * (1 + self.weight.float())
+        return F.rms_norm(x, x.shape[-1:], eps=1e-6) * (1 + self.weight)
 
 
 class Attention(nn.Module):
@@ -36,16 +36,16 @@ class Attention(nn.Module):
 
     save, factor = False, 1.0
 
-    def __init__(self, width, fused, norm, power):
+    def __init__(self, width, fused, norm):
         super().__init__()
-        self.fused, self.power = fused, power
+        self.fused = fused
         parts = {"qkv": 3} if fused else dict.fromkeys("qkv", 1)
         self.parts = nn.ModuleDict({k: nn.Linear(width, n * width) for k, n in parts.items()})
         self.out = nn.Linear(width, width)
         self.q_norm, self.k_norm = (norm(width // HEADS) for _ in range(2))
 
     def core(self, q, k, v):
-        scale = q.shape[-1] ** self.power * self.factor
+        scale = q.shape[-1] ** -0.5 * self.factor
         return F.scaled_dot_product_attention(q, k, v, scale=scale)
 
     def decode(self, x, core=None):
@@ -65,12 +65,10 @@ class Net(nn.Module):
 
     factor = 1.0
 
-    def __init__(
-        self, width, fused=True, norm=nn.Identity, tied=True, last=nn.LayerNorm, power=-0.5
-    ):
+    def __init__(self, width, fused=True, norm=nn.Identity, tied=True, last=nn.LayerNorm):
         super().__init__()
         self.embedding = nn.Embedding(40, width)
-        self.attention = Attention(width, fused, norm, power)
+        self.attention = Attention(width, fused, norm)
         self.last, self.readout = last(width), nn.Linear(width, 40, bias=False)
         if tied:
             self.readout.weight = self.embedding.weight
@@ -115,7 +113,7 @@ def test_steps_are_those_of_factors_in_the_module(kind, optimizer):
     theirs.load_state_dict(ours.state_dict())
     with torch.no_grad():
         for name, value in plan.held.items():
-            shift = plan.roles.shift(name)
+            shift = plan.roles.shifts.get(name, 0.0)
             theirs.get_parameter(name).add_(shift).div_(value).sub_(shift)
     for factor in plan.factors:
         where = theirs.attention if factor.on == "logits" else theirs
@@ -179,7 +177,7 @@ def test_weights_are_the_function_with_a_plan_or_without():
     bare.load_state_dict(plan.model.state_dict())
     for other in (bare, copy.deepcopy(plan.model), pickle.loads(pickle.dumps(plan.model))):
         assert torch.equal(other(TOKENS), expected)
-    assert torch.equal(plan.init_().model(TOKENS), expected)  # once is enough
+    torch.testing.assert_close(plan.init_().model(TOKENS), expected)  # once is enough
 
 
 @pytest.mark.slow  # imports transformers
@@ -212,7 +210,7 @@ def test_a_resume_by_torch_s_distributed_checkpoint_passes():
 
     plan, optimizer = new()
     step(plan, optimizer), step(plan, optimizer)
-    model_state, state = get_state_dict(plan.model, optimizer)
+    model_state, state = copy.deepcopy(get_state_dict(plan.model, optimizer))
     again, other = new()
     set_state_dict(again.model, other, model_state_dict=model_state, optim_state_dict=state)
     again.check(other)

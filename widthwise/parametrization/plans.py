@@ -35,6 +35,9 @@ PLAN = "_widthwise_plan"  # a model's attribute
 class Traced(Protocol):
     """Roles that were traced at the base width, as `widthwise.roles` returns them."""
 
+    found: dict[str, Any]
+    shifts: dict[str, float]
+
     def __getitem__(self, name: str, /) -> Role:
         """The role of a parameter at the base width."""
 
@@ -51,18 +54,6 @@ class Traced(Protocol):
 
     def fill_(self, model: Any, /) -> None:
         """Give what nothing draws the values that it is made with."""
-
-    def constant(self, name: str, /) -> float | None:
-        """The value of all entries of what nothing draws."""
-
-    def shift(self, name: str, /) -> float:
-        """The number that a parameter is used with the sum of, as the gain 1 + w of a norm."""
-
-    def transposed(self, name: str, /) -> bool:
-        """Whether a matrix is stored as (inputs, outputs)."""
-
-    def places(self, name: str, /) -> tuple[str, ...]:
-        """The modules that use a parameter."""
 
 
 def plan(
@@ -227,7 +218,7 @@ class Plan:
         value = self.held.get(name, 1.0)
         if value == 1 or self.roles is None:
             return
-        constant, shift = self.roles.constant(name), self.roles.shift(name)
+        constant, shift = self.roles.found[name].constant, self.roles.shifts.get(name, 0.0)
         if not self.begun or (constant is not None and bool((parameter == constant).all())):
             parameter.add_(shift).mul_(value).sub_(shift)
 
@@ -304,7 +295,7 @@ class Plan:
                         f"optimizer {used.name}: {name} has {parameter.dim()} axes and is no matrix"
                     )
                 group = {**group, **used.matrices}
-                if self.roles is not None and self.roles.transposed(name):
+                if self.roles is not None and self.roles.found[name].outputs == (1,):
                     group["transposed"] = True
             group |= {"lr_scale": scale, "kind": role.kind}
             found = groups.setdefault(tuple(group.values()), {"params": [], **group, "names": []})
@@ -367,7 +358,7 @@ class Plan:
         lr = held ** (1 + recipe.optimizer.degree)
         decay = {"independent": lr, "coupled": held**2}.get(recipe.decay or "", 1.0)
         table = self.factor(recipe.rule(kind).lr, name), self.factor(recipe.of_decay(kind), name)
-        still = held != 1 and self.roles is not None and self.roles.shift(name)
+        still = held != 1 and self.roles is not None and name in self.roles.shifts
         return table[0] * lr, 0.0 if still else table[1] / decay
 
     def factor(self, power: Power, name: str) -> float:

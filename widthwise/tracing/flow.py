@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Any
 
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from widthwise.tracing.branches import VIEWS
 from widthwise.tracing.moves import (
     ADDING,
     ATTENTION,
@@ -32,6 +32,9 @@ from widthwise.tracing.moves import (
 )
 from widthwise.tracing.shapes import tensors
 
+# What comes out is what went in, in another shape.
+VIEWS = (RESHAPED | MOVED) - {"select", "unbind", "unfold"}
+VIEWS |= {"contiguous", "clone", "_to_copy", "alias", "detach"}
 # Of degree one in the first tensor they are given; others are indices and masks.
 FIRST = VIEWS | MOVED | RESHAPED | PARTS | LOOKUPS | TAKEN
 FIRST |= {"sum", "mean", "cumsum", "relu", "neg", "native_dropout", "copy", "expand", "repeat"}
@@ -92,6 +95,7 @@ class Flow(TorchDispatchMode):
         self.before: dict[int, frozenset[str]] = {}  # -> parameters it is of degree one in, or NONE
         self.data: set[int] = set()  # what depends on the inputs
         self.returned: dict[str, list[int]] = {}  # module -> what it returned
+        self.calls: list[tuple[str, set[int], int]] = []  # layer of a list, what it was given, made
         self.ends: list[int] = []  # what the model returned
         self.leaves = {name: self.number(p) for name, p in model.named_parameters()}
         self.before |= {number: frozenset({name}) for name, number in self.leaves.items()}
@@ -173,16 +177,28 @@ class Flow(TorchDispatchMode):
 
     @contextmanager
     def watching(self, model: nn.Module) -> Iterator[None]:
-        """Within it, what modules return is noted."""
+        """Within it, what modules return is noted, and what layers in lists are given."""
+        given: list[set[int]] = []  # of those that are running
+
+        def starts(args: object) -> None:
+            given.append({self.numbers[t] for t in tensors(args) if t in self.numbers})
 
         def returns(name: str, out: object) -> None:
-            if isinstance(out, torch.Tensor) and out in self.numbers:
-                self.returned.setdefault(name, []).append(self.numbers[out])
+            before = given.pop()
+            made = [self.numbers[t] for t in tensors(out)[:1] if t in self.numbers]
+            if made and isinstance(out, torch.Tensor):
+                self.returned.setdefault(name, []).append(made[0])
+            if made and name.rpartition(".")[2].isdigit():
+                self.calls.append((name, before, made[0]))
 
-        handles = [
-            module.register_forward_hook(lambda _, __, out, name=name: returns(name, out))
-            for name, module in model.named_modules()
-        ]
+        handles: list[Any] = []
+        for name, module in model.named_modules():
+            handles += [
+                module.register_forward_pre_hook(
+                    lambda _, args, kwargs: starts((args, kwargs)), with_kwargs=True
+                ),
+                module.register_forward_hook(lambda _, __, out, name=name: returns(name, out)),
+            ]
         try:
             yield
         finally:

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map_only
 
+from widthwise.tracing.branches import Residuals
 from widthwise.tracing.flow import Flow
 from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.shapes import tensors
@@ -36,13 +37,12 @@ def trace(model: nn.Module, inputs: Any) -> Trace:
     with torch.no_grad(), taken_apart(), running(model) as stack:
         flow = Flow(model, inputs, stack)
         operators = Operators(model, inputs, stack, flow)
-        watched = operators.residuals.watching(model), flow.watching(model)
-        with flow, operators as seen, FusedAttention(seen), watched[0], watched[1]:
+        with flow, operators as seen, FusedAttention(seen), flow.watching(model):
             returned = tensors(called(model, inputs))
         outputs = [t for t in returned if t.ndim > 1]
     if outputs:
         seen.trace.output = seen.data.get(outputs[0], 1.0)
-    seen.trace.branches = seen.residuals.found()
+    seen.trace.branches = Residuals(flow).found()
     flow.ends = [flow.numbers[t] for t in returned if t in flow.numbers]
     seen.trace.flow = flow
     return seen.trace

@@ -12,7 +12,6 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from widthwise.tracing.branches import Residuals
 from widthwise.tracing.flow import Flow
 from widthwise.tracing.moves import (
     ADDING,
@@ -65,9 +64,7 @@ class Operators(TorchDispatchMode):
         self.logits = WeakTensorKeyDictionary()  # a product of data with data -> its Attention
         self.pairs = WeakTensorKeyDictionary()  # the same, entry by entry -> (size, a Use or None)
         self.lookups = WeakTensorKeyDictionary()  # what an embedding returned -> the embedding
-        self.residuals = Residuals()
         self.reads = 1.0  # the size of what a product with a parameter reads
-        self.fused = False  # whether within an attention that was noted already
         self.trace = Trace({}, {})
         for name, parameter in model.named_parameters():
             axes = tuple((i,) for i in range(parameter.ndim))
@@ -75,7 +72,6 @@ class Operators(TorchDispatchMode):
             self.trace.uses[name], self.trace.unknown[name] = [], set()
         for tensor in tensors(inputs):
             self.data[tensor] = 1.0
-            self.residuals.new(tensor)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -87,7 +83,6 @@ class Operators(TorchDispatchMode):
             return out
         if made or any(t in self.data for t in given):
             self.follow_data(name, args, kwargs, given, out)
-            self.residuals.follow(name, given, out)
         return out
 
     # What is made of parameters
@@ -322,9 +317,9 @@ class Operators(TorchDispatchMode):
     def multiplied(self, entries: int, scale: float, operator: str, out: torch.Tensor) -> Attention:
         """Note a product of data with data; not those that torch's attention is made of on some
         devices, and is not on others."""
-        made = 0 if self.fused else self.flow.number(out)
+        made = 0 if self.flow.paused else self.flow.number(out)
         found = Attention(self.stack[-1], entries, scale, operator, made)
-        if not self.fused:
+        if not self.flow.paused:
             self.trace.products.append(found)
         return found
 
@@ -336,7 +331,7 @@ class Operators(TorchDispatchMode):
         self.attend(Attention(self.stack[-1], head_dim, scale, made=made))
 
     def attend(self, found: Attention) -> None:
-        if not self.fused:
+        if not self.flow.paused:
             self.trace.attention.append(found)
 
 
@@ -359,11 +354,11 @@ class FusedAttention(TorchFunctionMode):
                 return function(*args, **kwargs)
         if function is not torch.nn.functional.scaled_dot_product_attention:
             return function(*args, **kwargs)
-        self.seen.fused = self.seen.flow.paused = True
+        self.seen.flow.paused = True
         try:
             out = function(*args, **kwargs)
         finally:
-            self.seen.fused = self.seen.flow.paused = False
+            self.seen.flow.paused = False
         read = _queries_keys_values(*args, **kwargs)
         made = self.seen.flow.note(ATTENTION, read, {}, out)
         self.seen.whole(read[0], read[1], kwargs.get("scale"), made)

@@ -244,22 +244,6 @@ class Roles(Mapping[str, Role]):
             branches,
         )
 
-    def transposed(self, name: str) -> bool:
-        """Whether a matrix is stored as (inputs, outputs), as transformers' Conv1D has it."""
-        return self.found[name].outputs == (1,)
-
-    def constant(self, name: str) -> float | None:
-        """The value that `make` gives all entries of what nothing draws, where it is known."""
-        return self.found[name].constant
-
-    def shift(self, name: str) -> float:
-        """The number that a parameter is used with the sum of."""
-        return self.shifts.get(name, 0.0)
-
-    def places(self, name: str) -> tuple[str, ...]:
-        """The modules that use a parameter at the base width."""
-        return self.found[name].used_in if name in self.found else ()
-
     def _at(self, name: str, found: Found, shape: tuple[int, ...]) -> Role:
         if len(shape) != len(found.shape) or any(
             size != base and i not in found.wide
