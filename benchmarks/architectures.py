@@ -170,7 +170,7 @@ def checked(case: Case, grow: str) -> tuple[str, str]:
 REASONS = {
     "1/sqrt(head_dim)": "head_dim grows|head_dim\\^",
     "tied": "is a readout too|tied",
-    "own logits": "computes its logits itself",
+    "own logits": "no parameter can hold the factor on its logits",
     "needs given=": "is not known here|cannot be told",
     "buffer": "buffer",
     "sizes do not divide": "must be a whole multiple",

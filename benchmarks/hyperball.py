@@ -102,7 +102,7 @@ def growth(name: str, rows: int, seeds: int, widths: Sequence[int]) -> tuple[flo
     def size(width: int, seed: int) -> float:
         torch.manual_seed(seed)
         model, logs = make(width), []
-        optimizer = planned(model, roles, recipe(name), 2.0**-4, 0.0, optimizer_of(name), None)
+        optimizer = planned(model, roles, recipe(name), 2.0**-4, 0.0, optimizer_of(name))
         hidden = [p for g in optimizer.param_groups if "hyperball" in g for p in g["params"]]
         for step, batch in enumerate(batches(seed, 2 * AHEAD, rows)):
             optimizer.zero_grad()

@@ -49,15 +49,18 @@ def rates_of_mup(case: Case, grow: str) -> dict[str, float]:
 
 
 def rates_of_ours(case: Case, grow: str) -> dict[str, tuple[float, str]]:
-    """Parameter -> (its rate by a plan at four times the base width, its kind)."""
+    """Parameter -> (its rate by a plan at four times the base width, its kind); without what it
+    holds for a factor, which mup has in the module."""
 
     def make(k: int) -> nn.Module:
         return case.make(k, grow)
 
     roles = widthwise.roles(make, 1, case.inputs(0), other=2)
-    plan = widthwise.plan(make(4), roles, widthwise.recipe("muP-multiplier", "adam"), readout="*")
+    plan = widthwise.plan(make(4), roles, widthwise.recipe("muP-multiplier", "adam"))
     return {
-        name: (group["lr"], group["kind"]) for group in plan.groups(RATE) for name in group["names"]
+        name: (group["lr"] / plan.held.get(name, 1.0), group["kind"])
+        for group in plan.groups(RATE)
+        for name in group["names"]
     }
 
 

@@ -15,7 +15,7 @@ WIDTHS = (64, 128, 256, 512)
 
 
 def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
-    """(make, all that the file defines, those of loss, given and readout that it has).
+    """(make, all that the file defines, those of loss and given that it has).
 
     what: `FILE.py` or `FILE.py:name of make`.
     Raises UserError where the file lacks `batches` or the function.
@@ -30,7 +30,7 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
             near = nearest(each, [key for key in defined if not key.startswith("__")])
             more = f"; did you mean {near!r}?" if near else ""
             raise UserError(f"{path}: defines no {each}{more}")
-    optional = ("loss", "given", "readout")
+    optional = ("loss", "given")
     options: dict[str, Any] = {key: defined[key] for key in optional if key in defined}
     return defined[name or "make"], defined, options
 
@@ -75,8 +75,7 @@ def roles(arguments: Namespace) -> str:
 def check(arguments: Namespace) -> str:
     """Slope of activation sizes against width; status 1 unless the verdict is right."""
     # The file defines the function that is named, and `batches`; where it has them also `loss`,
-    # `given`, `readout` (as `widthwise.coordinate_check` takes them) and WIDTHS. One thread, as for
-    # `transfer`.
+    # `given` (as `widthwise.coordinate_check` takes it) and WIDTHS. One thread, as for `transfer`.
     import torch
 
     torch.set_num_threads(1)

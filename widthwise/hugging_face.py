@@ -19,19 +19,17 @@ class PlanCallback(TrainerCallback):
 
     plan: of the model that Trainer is given. max_norm: as tuned at the base width; None: nothing is
     clipped. norm: before the last step, a tensor of one entry.
-    Training ends in the UserError of `Plan.check`: where it begins or is resumed, with Trainer's
-    own arguments, and after the first step, when each factor has to have run.
+    Training ends in the UserError of `Plan.check` where it begins or is resumed, with Trainer's own
+    arguments.
     """
 
     def __init__(self, plan: Plan, max_norm: float | None = 1.0):
         self.plan, self.max_norm = plan, max_norm
         self.norm: torch.Tensor | None = None
-        self._begun = 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **held: Any) -> None:
         """Check the plan, with what was loaded where a run is resumed."""
         self.plan.check(held["optimizer"], arguments=args)
-        self._begun = state.global_step
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **held: Any) -> None:
         """Clip."""
@@ -43,8 +41,3 @@ class PlanCallback(TrainerCallback):
                 scaler.unscale_(getattr(optimizer, "optimizer", optimizer))
         parameters = self.plan.model.named_parameters()
         self.norm = clip_grad_norm_(parameters, self.max_norm, self.plan)
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **held: Any) -> None:
-        """Check the plan after the first step."""
-        if state.global_step == self._begun + 1:
-            self.plan.check(held["optimizer"], arguments=args)

@@ -1,4 +1,4 @@
-"""Factors on a model of one's own stay where it is wrapped: DDP, FSDP2, torch.compile.
+"""A planned model is the same function where it is wrapped: DDP, FSDP2, torch.compile.
 
 Slow: ranks are processes, and a compiler runs.
 """
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow
 
 
 def scaled(make, inputs, name="muP-multiplier"):
-    """A model of four times the base's width with its factors."""
+    """A model of four times the base's width, whose weights hold its factors."""
     model = made(make, 4 * BASE)
-    return widthwise.plan(model, traced(make, inputs), name).model
+    return widthwise.plan(model, traced(make, inputs), name).init_().model
 
 
 def loss(model, inputs):

@@ -28,9 +28,10 @@ def test_a_module_is_untied_scaled_and_widened_by_one_look_at_it(monkeypatch):
         return tied(8 * factor)
 
     wide, _, growth = widthwise.widen(model, None, 2, make, TOKENS, untie=True, scale_logits=True)
-    assert growth.untied == ("readout.weight",) and hasattr(wide, "widthwise_factors")
+    assert growth.untied == ("readout.weight",)
+    assert growth["attention.qkv.weight"].held == pytest.approx(0.5**0.25)
     torch.testing.assert_close(wide(TOKENS), model(TOKENS))
-    assert len(traced) == 2 and made == [2]
+    assert len(traced) == 2 and made == [2, 2], "first without memory, to see that it fits"
 
 
 def test_what_was_seen_of_a_tied_module_says_what_its_untied_form_is():

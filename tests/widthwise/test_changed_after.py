@@ -59,14 +59,6 @@ def test_what_changed_is_named(change, method):
     assert str(told.value).startswith(method.partition(" ")[0])
 
 
-def test_a_layer_that_was_replaced_by_a_wrapper_is_named_where_factors_are_folded():
-    model = Tied(64)
-    plan = ww.plan(model, ww.roles(Tied, 32, TOKENS), "muP")
-    model.readout = None
-    with pytest.raises(UserError, match="fold_: 'readout' is no module of the model"):
-        plan.fold_()
-
-
 def test_clipping_asks_for_a_plan():
     model, roles = Tied(64), ww.roles(Tied, 32, TOKENS)
     with pytest.raises(UserError, match="clip_grad_norm_: Roles does not say"):

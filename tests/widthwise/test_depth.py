@@ -81,7 +81,8 @@ def test_the_recipe_is_completep_s_table(name, alpha):
 def test_the_branch_s_factor_acts_and_the_base_is_left_alone():
     deep, plain = stack({"width": 8, "depth": 8}), stack({"width": 8, "depth": 8})
     plain.load_state_dict(deep.state_dict())
-    ww.plan(deep, roles(), ww.recipe("muP", depth="1/L"), branches=["layers.*.down"])
+    ww.plan(deep, roles(), ww.recipe("muP", depth="1/L"), branches=["layers.*.down"]).init_()
+    ww.plan(plain, roles(), ww.recipe("muP", depth="plain")).init_()
     for layer in plain.layers:
         with torch.no_grad():
             layer.down.weight.mul_(1 / M_L), layer.down.bias.mul_(1 / M_L)

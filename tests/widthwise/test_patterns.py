@@ -49,42 +49,33 @@ class Mixture(nn.Module):
         return F.linear(self.last(x), self.embed.weight)
 
 
-def planned(**more):
+def planned():
     torch.manual_seed(0)
     model = Mixture(64)
-    return ww.plan(model, ww.roles(Mixture, 16, TOKENS, given=GATES), "muP-multiplier", **more)
+    return ww.plan(model, ww.roles(Mixture, 16, TOKENS, given=GATES), "muP-multiplier")
 
 
-def test_a_router_a_layer_is_given_by_a_pattern_beside_the_readout():
-    with pytest.raises(UserError, match="patterns with \\* where there are several"):
-        planned()
-    plan = planned(readout=["last", "*.gate"])
+def test_routers_and_a_tied_readout_that_are_no_layers_have_their_factors():
+    plan = planned().init_()
     found = {(each.place, each.on): each.value for each in plan.factors}
     assert found == {
-        ("last", "output"): 1 / 4,
-        ("layers.0.gate", "input"): 1 / 4,
-        ("layers.1.gate", "input"): 1 / 4,
+        ("embed.weight", "input"): 1 / 4,
+        ("layers.0.gate.weight", "product"): 1 / 4,
+        ("layers.1.gate.weight", "product"): 1 / 4,
     }
+    assert set(plan.held) == {"last.weight", "last.bias", *(n for n in plan.at if "gate" in n)}
     torch.manual_seed(0)
-    by_hand = Mixture(64)
+    bare = ww.plan(Mixture(64), plan.roles, "muP-multiplier")
+    bare.held = {}
+    by_hand = bare.init_().model
     with torch.no_grad():
         for layer in by_hand.layers:
             layer.gate.weight /= 4
         torch.testing.assert_close(plan.model(TOKENS), by_hand(TOKENS) / 4)
 
 
-def test_of_several_modules_the_nearest_one_s_output_is_read_or_it_is_asked_for():
-    found = {each.place for each in planned(readout=["last", "*.norm"]).factors}
-    assert found == {"last", "layers.0.norm", "layers.1.norm"}
-    with pytest.raises(UserError, match="layers.0.norm and layers.1.norm are as near"):
-        planned(readout="*.norm")
-    with pytest.raises(UserError, match="readout='nothing.\\*' is no module"):
-        planned(readout="nothing.*")
-
-
 def decayed(*patterns):
-    plan = planned(readout=["last", "*.gate"])
-    groups = plan.groups(1e-3, 0.1, decayed=patterns)
+    groups = planned().groups(1e-3, 0.1, decayed=patterns)
     return {name for group in groups if group["weight_decay"] for name in group["names"]}
 
 

@@ -152,18 +152,6 @@ def test_the_clipped_norm_is_the_narrow_model_s():
         ww.clip_grad_norm_(make(BASE).parameters(), 1.0, plan)
 
 
-def test_factors_that_are_folded_into_weights_are_the_same_function():
-    plan = planned("muP-multiplier")
-    before = plan.model(ROWS)
-    assert "widthwise_factors" in plan.model.state_dict()
-    assert plan.fold_() == () and plan.factors == ()
-    torch.testing.assert_close(plan.model(ROWS), before)
-    plain = make(WIDE)
-    plain.load_state_dict(plan.model.state_dict())
-    torch.testing.assert_close(plain(ROWS), before)
-    plan.model.load_state_dict(plain.state_dict())
-
-
 llama = partial(hugging_face.llama, depth=1, tied=True, vocab_size=64)
 
 
@@ -204,8 +192,9 @@ def test_a_llama_of_hugging_face_s_trains_saves_loads_and_resumes_with_its_plan(
     optimizer.load_state_dict(torch.load(tmp_path / "optimizer.pt"))
     plan.check(optimizer)
     assert steps(plan, optimizer, batches[2:]) == pytest.approx(expected, rel=1e-5)
-    with pytest.raises(RuntimeError, match="widthwise_factors"):
-        llama(64).load_state_dict(plan.model.state_dict())
+    bare = llama(64)
+    bare.load_state_dict(plan.model.state_dict())
+    assert bare(**batches[0]).loss.item() == plan.model(**batches[0]).loss.item()
 
     found = ww.coordinate_check(llama, "muP", batches, [32, 64], steps=1, seeds=1)
     assert found.widths == (32, 64)
@@ -247,4 +236,5 @@ def test_a_plan_prints_a_table():
     assert lines[0].startswith("muP-multiplier, adamw, independent; widths, rates and decay")
     assert lines[1].split() == ["parameter", "kind", "in", "out", "lr", "weight", "decay"]
     assert "2.weight   hidden" in lines[4] and lines[4].split()[2:] == ["4", "4", "0.25", "4"]
-    assert lines[-1] == "4: input times 0.25" and len(lines) == 2 + 6 + 1
+    assert lines[-1] == "4.weight: product times 0.25 (4.weight times 0.25)"
+    assert len(lines) == 2 + 6 + 1

@@ -139,7 +139,6 @@ def coordinate_check(
     after: int = 0,
     seeds: int = 4,
     tolerance: float = TOLERANCE,
-    readout: str | Sequence[str] | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[str], object] | None = None,
 ) -> CoordinateCheck:
@@ -164,8 +163,8 @@ def coordinate_check(
         updates in the midst of training.
     tolerance: how far a slope may be from its law; 1/4, half the way to the nearest wrong law,
         since every power of a table is a multiple of 1/2.
-    readout, given: as in `plan` and `roles`. progress: is called with a line as each model is
-        begun; None: after two seconds lines go to stderr.
+    given: as in `roles`. progress: is called with a line as each model is begun; None: after two
+        seconds lines go to stderr.
     A width should be larger than the number of things that a batch has to tell apart: below, what a
     step does to one of them is drowned by what it does to the others, which falls as n^-1/2.
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
@@ -201,7 +200,7 @@ def coordinate_check(
         if recipe is None or found is None:
             assert optimizer is not None
             return model, optimizer(model)
-        its_optimizer = planned(model, found, recipe, lr, weight_decay, optimizer, readout)
+        its_optimizer = planned(model, found, recipe, lr, weight_decay, optimizer)
         if not others:
             others.append(_other(model, its_optimizer))
         return model, its_optimizer
@@ -265,10 +264,9 @@ def planned(
     lr: float | Mapping[str, float],
     weight_decay: float,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None,
-    readout: str | Sequence[str] | None,
 ) -> torch.optim.Optimizer:
-    """Give a fresh model a recipe's initial values and factors; returns its optimizer."""
-    its_plan = plan(model, found, recipe, readout=readout).init_()
+    """Give a fresh model a recipe's initial values; returns its optimizer."""
+    its_plan = plan(model, found, recipe).init_()
     return (optimizer or its_plan.recipe.optimizer.kind)(its_plan.groups(lr, weight_decay))
 
 

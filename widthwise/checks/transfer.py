@@ -97,7 +97,6 @@ def transfer(
     seeds: int = 3,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
     loss: Loss | None = None,
-    readout: str | Sequence[str] | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[str], object] | None = None,
 ) -> Transfer:
@@ -112,7 +111,7 @@ def transfer(
     tune: "lr" and, where there is any, "weight_decay" -> those tried at the least width. The best
         decay there is every wide model's; rates are tried at every width.
     seeds: two or more, of every setting.
-    optimizer, loss, readout, given: as in `coordinate_check`.
+    optimizer, loss, given: as in `coordinate_check`.
     progress: is called with a line as each recipe and width is begun; None: after two seconds
         lines go to stderr.
     Raises UserError on fewer than two widths, seeds or three rates, no recipe or more than one
@@ -162,7 +161,7 @@ def transfer(
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model = made(make, sizes[width])
-            its_optimizer = planned(model, found, named[name], rate, decay, optimizer, readout)
+            its_optimizer = planned(model, found, named[name], rate, decay, optimizer)
             start, end = _train(model, its_optimizer, batches_of(batches, seed), loss)
             if not math.isfinite(start):
                 raise UserError(

@@ -1,20 +1,19 @@
 """What `Plan.check` asks of a plan, its model and its optimizers; a plan as a table."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError
 from widthwise.identity import named
 from widthwise.parametrization import steps
-from widthwise.parametrization.rules import init_std
 from widthwise.printed import columns
 
 if TYPE_CHECKING:
     import torch
 
     from widthwise.parametrization.recipes import Recipe
-    from widthwise.parametrization.rules import Power, Role
+    from widthwise.parametrization.rules import Role
 
 NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
 FAR = 0.1  # relative: a spread that is so far off is another
@@ -28,13 +27,16 @@ class Planned(Protocol):
     roles: Any
     at: "Mapping[str, Role]"
     factors: tuple[Any, ...]
+    held: dict[str, float]
     given: dict[str, dict[str, float]]
-    versions: dict[str, int]
     shapes: dict[str, tuple[int, ...]]
     begun: bool
 
-    def factor(self, power: "Power", name: str, /) -> float:
-        """What a power says of a parameter, over the base's."""
+    def std(self, name: str, /) -> float:
+        """The initial spread of a parameter that is drawn."""
+
+    def constants(self, name: str, /) -> tuple[float, float]:
+        """What a parameter's rate and its weight decay are times."""
 
 
 def check(
@@ -80,20 +82,6 @@ def check(
         if parameter.requires_grad and name not in in_any:
             raise UserError(f"check: {name}: is trained and is not in the optimizer")
     _check_begun(plan)
-    if plan.roles is None:
-        return
-    if lost := plan.roles.lost(plan.model, plan.factors):
-        raise UserError(
-            f"check: {lost}: has lost its factor, as a layer that was replaced has: make the "
-            "plan of the finished model"
-        )
-    for place, made in _idle(plan, optimizers):
-        raise UserError(
-            f"check: {place}: its factor was not applied in {made} steps: a loss that takes the "
-            "weight itself (a fused linear cross-entropy), or a kernel in place of torch's "
-            "attention, leaves it out: let the module run, or take a recipe that has no factor "
-            "there (muP has none on an untied readout)"
-        )
 
 
 def _check_rates(plan: Planned, of: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
@@ -135,11 +123,20 @@ def _check_begun(plan: Planned) -> None:
         if (role := plan.at.get(name)) is None or parameter.is_meta:
             continue
         rule = plan.recipe.rule(role)
+        held, expected = plan.held.get(name, 1.0), None
         alike = plan.roles is not None and role.width_in == role.width_out == role.depth == 1
-        if role.drawn and rule.init is not None and not alike:
-            pair = spread(parameter), init_std(role, rule)
-            if not math.isclose(*pair, rel_tol=FAR):
-                off[name] = pair
+        if role.drawn and rule.init is not None and (not alike or held != 1):
+            expected = plan.std(name)
+        elif (
+            plan.roles is not None
+            and not role.drawn
+            and held != 1
+            and (constant := plan.roles.found[name].constant) is not None
+        ):
+            shift = plan.roles.shifts.get(name, 0.0)
+            expected = abs((constant + shift) * held - shift)
+        if expected is not None and not math.isclose(spread(parameter), expected, rel_tol=FAR):
+            off[name] = spread(parameter), expected
     if off:
         name = max(off, key=lambda each: abs(math.log(min(off[each]) / max(off[each]) or 1e-300)))
         raise UserError(
@@ -189,7 +186,7 @@ def check_names(what: str, plan: Planned) -> None:
         place, _, own = name.rpartition(".")
         for other in plan.at:
             first = other.rpartition(".")
-            used_in = () if plan.roles is None else plan.roles.places(other)
+            used_in = () if plan.roles is None else plan.roles.found[other].used_in
             if place in used_in and place != first[0] and own == first[2]:
                 raise UserError(
                     f"{what}: {name} was tied to {other} and is not now, as after to_empty: tie "
@@ -202,32 +199,12 @@ def check_names(what: str, plan: Planned) -> None:
         )
 
 
-def _idle(plan: Planned, optimizers: Sequence[Any]) -> Iterator[tuple[str, int]]:
-    """Factors that never ran, though steps have changed what they go with: (place, steps)."""
-    assert plan.roles is not None
-    made, places = plan.roles.idle(plan.model, plan.factors, optimizers)
-    keep = any(each.state for each in optimizers)
-    names = {id(p): name for name, p in named(plan.model)}
-    for place, parameters in places.items() if made else ():
-        changed = [
-            p
-            for p in parameters
-            if p._version != plan.versions.get(names[id(p)])
-            and (not keep or any(p in each.state for each in optimizers))
-        ]
-        if changed or not parameters:
-            yield place, made
-
-
 def table(plan: Planned) -> str:
     """A line a parameter: its kind, its widths over the base's, what its rate and decay are times;
-    and the factors that are on the model."""
+    and the factors, with what holds them."""
     rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]
     for name, role in plan.at.items():
-        rule = plan.recipe.rule(role)
-        of = plan.factor(rule.lr, name), plan.factor(plan.recipe.of_decay(role), name)
-        numbers = (role.width_in, role.width_out, *of)
+        numbers = (role.width_in, role.width_out, *plan.constants(name))
         rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))
-    factors = [f"{f.place or 'the module'}: {f.on} times {f.value:.4g}" for f in plan.factors]
     title = f"{plan.recipe.label}; widths, rates and decay are over those at the base width"
-    return "\n".join([title, *columns(rows), *factors])
+    return "\n".join([title, *columns(rows), *map(str, plan.factors)])

@@ -36,6 +36,9 @@ PLAN = "_widthwise_plan"  # a model's attribute
 class Traced(Protocol):
     """Roles that were traced at the base width, as `widthwise.roles` returns them."""
 
+    found: dict[str, Any]
+    shifts: dict[str, float]
+
     def __getitem__(self, name: str, /) -> Role:
         """The role of a parameter at the base width."""
 
@@ -45,38 +48,13 @@ class Traced(Protocol):
     def like(self, model: Any, /) -> "Traced":
         """The roles of the same module at another depth, at the base width."""
 
-    def attach(
-        self,
-        model: Any,
-        recipe: Recipe,
-        readout: str | Sequence[str] | None,
-        branches: Sequence[str] | None,
-        /,
+    def factors(
+        self, model: Any, recipe: Recipe, branches: Sequence[str] | None, /
     ) -> tuple[Any, ...]:
-        """Put the recipe's factors on a module; returns them."""
-
-    def fold_(
-        self, model: Any, factors: tuple[Any, ...], /
-    ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-        """Multiply weights by factors; returns (those that are left, why, a line each)."""
+        """A recipe's factors for a module, each with the parameters that hold it."""
 
     def fill_(self, model: Any, /) -> None:
         """Give what nothing draws the values that it is made with."""
-
-    def lost(self, model: Any, factors: tuple[Any, ...], /) -> str | None:
-        """The place of a factor that the module has no longer."""
-
-    def transposed(self, name: str, /) -> bool:
-        """Whether a matrix is stored as (inputs, outputs)."""
-
-    def places(self, name: str, /) -> tuple[str, ...]:
-        """The modules that use a parameter."""
-
-    def idle(
-        self, model: Any, factors: tuple[Any, ...], optimizers: Sequence[Any], /
-    ) -> tuple[int, dict[str, tuple[Any, ...]]]:
-        """(how many steps optimizers made, place of a factor that never ran in training -> the
-        parameters there)."""
 
 
 def plan(
@@ -84,27 +62,20 @@ def plan(
     roles: Traced | None,
     recipe: "str | Recipe",
     *,
-    readout: str | Sequence[str] | None = None,
     branches: Sequence[str] | None = None,
 ) -> "Plan":
-    """The plan of a model: puts the recipe's factors on it, in place, and remembers which they are.
+    """The plan of a model, which stays as it is until `init_`.
 
-    A readout's factor acts on what it reads, an embedding's on what it writes: the layer gets
-    a class of its own, of the same name. Tied readouts have one in every recipe but SP; others in
-    `muP-multiplier`. Attention whose head_dim grows has one in muP, on calls of torch's
-    scaled_dot_product_attention. At the base width all are 1. Parameters stay as they are. **The
-    same weights without a plan are another function** where a factor is not 1: such a model's
-    state_dict has the entry `widthwise_factors`, which a model without a plan does not know, and
-    which a model with one asks for.
+    Tied readouts have a factor in every recipe but SP; attention whose head_dim grows has one in
+    muP, on its logits; others have theirs in `muP-multiplier`. Parameters hold them: a readout's
+    weight its own, the norm before a tied readout that one's, the queries' weight that on logits.
+    Of one matrix for queries, keys and values all of it holds the root, which the layer behind
+    takes back. At the base width all are 1.
 
     model: freshly made, not compiled or wrapped (`torch.compile`, DDP, FSDP).
     roles: as `widthwise.roles` gives them; None: the model's own, `model.roles()`, which has its
         factors itself.
     recipe: a Recipe, a name, or the path of a file of one's own; by a name, for AdamW.
-    readout: where a readout is no layer, `F.linear(x, self.embedding.weight)`, the module whose
-        output it reads (a last norm, say), by name; or the module that holds the weight, where that
-        does nothing else with what it is given, as a router. Names, or patterns of names with `*`
-        ("*.mlp.gate"), where there are several.
     branches: where the depth is another than the base's, the layers whose outputs are added to the
         residual stream, by name or a pattern of names with `*` ("*.o_proj"): they get the recipe's
         factor for residual branches. None: those that were found where roles were traced, in layers
@@ -112,13 +83,13 @@ def plan(
         itself.
     A second plan with the same recipe is the first one.
     Raises UserError where the model has a plan of another recipe, the roles are of another module,
-    a readout is no layer and none is given, a tied one has no factor (LVP), attention computes
-    its logits itself, or residual branches cannot be told.
+    a tied readout has no factor (LVP), no parameter can hold one, or residual branches cannot be
+    told.
     """
     asked = _recipe(recipe)
     found: Plan | None = vars(model).get(PLAN) if roles is not None else None
     if found is None:
-        found = Plan(model, roles, asked, readout, branches)
+        found = Plan(model, roles, asked, branches)
         if roles is not None:
             vars(model)[PLAN] = found
             model.register_load_state_dict_post_hook(_loaded)
@@ -138,11 +109,21 @@ def _loaded(model: "torch.nn.Module", _: object) -> None:
     vars(model)[PLAN].keep()
 
 
+def held_by(factors: Sequence[Any]) -> dict[str, float]:
+    """Parameter -> what it is multiplied by for all factors."""
+    held: dict[str, float] = {}
+    for factor in factors:
+        for name, value in factor.held.items():
+            held[name] = held.get(name, 1.0) * value
+    return held
+
+
 class Plan:
     """What `plan` returns.
 
-    model, recipe: of which it is. at: parameter -> its Role at the model's width. factors: those
-    that were put on it. Printed, a table. groups and check go with an optimizer, init_ is before.
+    model, recipe: of which it is. at: parameter -> its Role at the model's width. factors: the
+    recipe's, by their places. held: parameter -> what it is multiplied by for them. Printed, a
+    table. groups and check go with an optimizer, init_ is before.
     """
 
     begun = False  # whether the values are the plan's, or are to stay
@@ -152,17 +133,16 @@ class Plan:
         model: "torch.nn.Module",
         roles: Traced | None,
         recipe: Recipe,
-        readout: str | Sequence[str] | None = None,
         branches: Sequence[str] | None = None,
     ):
         self.model, self.recipe = model, recipe
         self.roles = None if roles is None else roles.like(model)
         self.at: Mapping[str, Role] = check_roles(model) if roles is None else roles.at(model)
         self.shapes = {name: tuple(p.shape) for name, p in named(model)}
-        self.factors = () if roles is None else roles.attach(model, recipe, readout, branches)
-        # Parameter -> the constants that `groups` gave it, and torch's count of its changes then.
+        self.factors = () if roles is None else roles.factors(model, recipe, branches)
+        self.held = held_by(self.factors)
+        # Parameter -> the constants that `groups` gave it.
         self.given: dict[str, dict[str, float]] = {}
-        self.versions: dict[str, int] = {}
 
     def __str__(self) -> str:
         return checked.table(self)
@@ -172,7 +152,8 @@ class Plan:
 
         The spread of each parameter at the base width is the user's own, where its roles were
         traced there; wider, that of a matrix falls as fan_in^-1/2, times the table's factor. Roles
-        that a model states say what the spreads are, at any width.
+        that a model states say what the spreads are, at any width. What holds a factor is
+        multiplied by it, gains too.
 
         A layer of a deeper model has the spread of the one at the base that it is like: what make
         does with the depth itself (GPT-2's 1/sqrt(2 L)) is undone, as CompleteP has it.
@@ -198,19 +179,20 @@ class Plan:
                         f"init_: {name} is on the meta device: model.to_empty(device=...) first"
                     )
                 if not role.drawn or (rule.init is None and generator is None):
+                    self._hold(name, parameter)
                     continue
                 if rule.init is None:
                     raise UserError(
                         f"init_: {self.recipe.name} leaves values as make gives them, and draws "
                         "none"
                     )
+                std = self.std(name)
                 if generator is None:
-                    self._scale(name, parameter, init_std(role, rule))
+                    self._scale(name, parameter, std)
                 elif role.distribution == "uniform":
-                    std = init_std(role, rule)
                     parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
                 else:
-                    parameter.normal_(0.0, init_std(role, rule), generator=generator)
+                    parameter.normal_(0.0, std, generator=generator)
         return self.keep()
 
     def keep(self) -> "Plan":
@@ -230,9 +212,23 @@ class Plan:
                 f"init_: {name} has no values yet (their root mean square is {own}): give a "
                 "generator, and all are drawn"
             )
-        alike = role.width_in == role.width_out == role.depth == 1
+        alike = role.width_in == role.width_out == role.depth == self.held.get(name, 1.0) == 1
         if own > 0 and (self.roles is None or not alike):
             parameter.mul_(std / own)
+
+    def _hold(self, name: str, parameter: "torch.Tensor") -> None:
+        """Multiply a parameter that is not drawn by what it holds; once."""
+        value = self.held.get(name, 1.0)
+        if value == 1 or self.roles is None:
+            return
+        constant, shift = self.roles.found[name].constant, self.roles.shifts.get(name, 0.0)
+        if not self.begun or (constant is not None and bool((parameter == constant).all())):
+            parameter.add_(shift).mul_(value).sub_(shift)
+
+    def std(self, name: str) -> float:
+        """The initial spread of a parameter that is drawn."""
+        role = self.at[name]
+        return init_std(role, self.recipe.rule(role)) * self.held.get(name, 1.0)
 
     def groups(
         self,
@@ -252,11 +248,11 @@ class Plan:
         decayed: what decays at all: kinds of role, names of parameters, or patterns of names with
             `*`; after a "!", what does not ("!*.A_log").
         factors: parameter name -> factor on its lr in place of the table's; lr * weight_decay
-            stays. With 0 the parameter stays as it begins.
+            stays. With 0 the parameter stays as it begins. What a parameter holds for a factor of
+            the recipe's (`held`) is on its rate besides.
         A group has `params`, `lr`, `weight_decay` and what its optimizer has besides; `kind`, of
         its role; `names`, of its parameters; and `lr_scale`, its rate over the one given. A
         schedule of one's own sets `group["lr"] = rate * group["lr_scale"]`.
-        Factors are relative to the base width, so that there every group has these constants.
         Raises UserError on a rate that is not above 0 and finite, a decay or eps that is not at
         least 0 and finite, a kind without a rate, a decay whose rule the optimizer leaves open,
         and a factor of a parameter that is not there; ValueError on a parameter for which a model
@@ -284,17 +280,17 @@ class Plan:
                 raise UserError(f"groups: lr has no rate for {kind}, the kind of {name}")
             rule = self.recipe.rule(role)
             rate = lr[kind] if isinstance(lr, Mapping) else lr
-            scale = self.factor(rule.lr, name)
-            decay = self.factor(self.recipe.of_decay(role), name)
+            scale, decay = self.constants(name)
             decay = weight_decay * decay if name in decays else 0.0
             if name in factors:
                 # The factor takes the place of the table's; lr * weight_decay stays.
-                if self.recipe.decay != "coupled" and factors[name]:
-                    decay *= scale / factors[name]
-                scale = factors[name]
+                table, mine = self.factor(rule.lr, name), factors[name]
+                if self.recipe.decay != "coupled" and mine:
+                    decay *= table / mine
+                scale *= mine / table
             group: dict[str, Any] = {"lr": rate * scale, "weight_decay": decay}
             if eps is not None and used.eps is not None:
-                group["eps"] = eps * rule.eps(role)
+                group["eps"] = eps * rule.eps(role) / self.held.get(name, 1.0)
             if used.matrices is not None and role.kind == "hidden":
                 checked.check_whole("groups", self, name, parameter)
                 if parameter.dim() != 2:
@@ -302,14 +298,13 @@ class Plan:
                         f"optimizer {used.name}: {name} has {parameter.dim()} axes and is no matrix"
                     )
                 group = {**group, **used.matrices}
-                if self.roles is not None and self.roles.transposed(name):
+                if self.roles is not None and self.roles.found[name].outputs == (1,):
                     group["transposed"] = True
             group |= {"lr_scale": scale, "kind": role.kind}
             found = groups.setdefault(tuple(group.values()), {"params": [], **group, "names": []})
             found["params"].append(parameter)
             found["names"].append(name)
             self.given[name] = {key: v for key, v in group.items() if isinstance(v, float)}
-            self.versions[name] = parameter._version
         check_groups(self.model, groups.values())
         return list(groups.values())
 
@@ -320,8 +315,8 @@ class Plan:
         arguments: Any = None,
     ) -> None:
         """Raise UserError unless an optimizer, or several, make the steps that the plan's rates are
-        for and have its groups, with their factors, and the model has its own, which ran in the
-        steps that were made, and initial values by `init_`, or loaded ones, or those of `keep`.
+        for and have its groups, with their factors, and the model has initial values by `init_`,
+        or loaded ones, or those of `keep`.
 
         The steps are told by class, through wrappers of accelerate and Lightning. Of one that is
         not known a warning says so: of one's own, `recipe` takes an `Update` with its class.
@@ -334,17 +329,6 @@ class Plan:
         """
         checked.check_arguments(arguments)
         checked.check(self, optimizer)
-
-    def fold_(self) -> tuple[str, ...]:
-        """Multiply weights by the factors on what they read or write, where that is the same
-        function, so that they need no plan any more: for export and serving, when training is
-        over. Returns what is left, a line each: factors on attention's logits, and on a weight
-        that has another use, as a tied readout's.
-        """
-        if self.roles is None:
-            return ()
-        self.factors, left = self.roles.fold_(self.model, self.factors)
-        return left
 
     def squared_norm(self, parameter: "torch.Tensor | tuple[str, torch.Tensor]") -> float:
         """Factor on a gradient's squared norm that makes it independent of the width, for
@@ -359,10 +343,26 @@ class Plan:
             raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
         role = self.at[name]
         factor = self.recipe.rule(role).multiplier(role) * role.factor(role)
+        factor /= self.held.get(name, 1.0)
         return role.width_out / role.width_in / factor**2
 
     def _check_names(self, what: str) -> None:
         checked.check_names(what, self)
+
+    def constants(self, name: str) -> tuple[float, float]:
+        """(factor on a parameter's rate, on its weight decay), over those at the base width.
+
+        What holds a factor c is c times what it was, and its gradient 1/c: an update of degree q
+        in it has a rate c^(1 + q) times as large for the same steps; what decays by it is as large
+        a part of a step as it was, but where the recipe's rule is that the number stays. The gain
+        1 + w of a norm does not decay, which would be to 1 and not to c.
+        """
+        held, recipe, role = self.held.get(name, 1.0), self.recipe, self.at[name]
+        lr = held ** (1 + recipe.optimizer.degree)
+        decay = {"independent": lr, "coupled": held**2}.get(recipe.decay or "", 1.0)
+        table = self.factor(recipe.rule(role).lr, name), self.factor(recipe.of_decay(role), name)
+        still = held != 1 and self.roles is not None and name in self.roles.shifts
+        return table[0] * lr, 0.0 if still else table[1] / decay
 
     def factor(self, power: Power, name: str) -> float:
         """What a power says at a width, relative to the base width where roles are known there."""

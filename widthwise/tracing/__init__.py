@@ -16,7 +16,7 @@ branches.py     residual branches of layers in a stack
 making.py       models of a width, as `make` makes them
 stacks.py       which layer of a deeper module is like which
 draws.py        initial values of large tensors, drawn for their spread alone
-multipliers.py  factors on readouts and on attention's logits
+flow.py         which parameters can hold a factor
+multipliers.py  a recipe's factors, and the parameters that hold them
 wrapped.py      modules that are wrapped: compiled, sharded, copied
-scaled.py       modules with a factor, and whether it ran
 """

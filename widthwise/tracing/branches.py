@@ -8,97 +8,41 @@ returns, which is where a factor for the depth has its place. A norm or an activ
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
-import torch
-from torch import nn
-from torch.utils.weak import WeakTensorKeyDictionary
+from widthwise.tracing.flow import VIEWS, Flow
 
-from widthwise.tracing.moves import MOVED, RESHAPED
-from widthwise.tracing.shapes import tensors
-
-SUMS = {"add", "sub"}
 # What comes out is what went in, in another shape or times a number: a factor may stand before it.
-VIEWS = (RESHAPED | MOVED) - {"select", "unbind", "unfold"}
-VIEWS |= {"contiguous", "clone", "_to_copy", "alias", "detach"}
 LINEAR = VIEWS | {"mul", "div", "native_dropout", "neg"}
 
 
 class Residuals:
-    """What is seen of residual branches in a forward pass.
+    """What is seen of residual branches in a forward pass, by the numbers of its tensors."""
 
-    Tensors that depend on the inputs have numbers, in the order in which they are made.
-    """
-
-    def __init__(self) -> None:
-        self.numbers = WeakTensorKeyDictionary()
-        self.count = 0
+    def __init__(self, flow: Flow) -> None:
+        self.runs = {name: len(made) for name, made in flow.returned.items()}
+        self.calls = flow.calls
+        self.returned: dict[int, str] = {}  # number -> the innermost module that returned it
+        for name, numbers in flow.returned.items():  # in the order of their first return
+            for number in numbers:
+                self.returned.setdefault(number, name)
         self.sums: dict[int, list[int]] = {}
         self.views: dict[int, int] = {}  # number -> that of what it is a view of
         self.linear: dict[int, int] = {}  # the same, times a number or a parameter
         self.read: Counter[int] = Counter()  # number -> how many operators took it
-        self.returned: dict[int, str] = {}  # number -> the innermost module that returned it
-        self.runs: Counter[str] = Counter()  # module -> how often it returned a tensor
-        self.calls: list[tuple[str, set[int], int]] = []  # layer, numbers given, number returned
-
-    def new(self, tensor: torch.Tensor) -> None:
-        """Number a tensor; one that was changed in place is another one from here on."""
-        self.count += 1
-        self.numbers[tensor] = self.count
-
-    def follow(self, name: str, given: list[torch.Tensor], out: Any) -> None:
-        """Note what an operator of the forward pass makes of numbered tensors."""
-        known = [self.numbers[t] for t in given if t in self.numbers]
-        self.read.update(known)
-        for result in tensors(out):
-            self.new(result)
-            if len(known) == len(given) == 2 and name in SUMS:
-                self.sums[self.count] = known
-            elif len(known) == 1 and name in LINEAR and (name != "div" or given[0] in self.numbers):
-                (self.views if name in VIEWS else self.linear)[self.count] = known[0]
-
-    @contextmanager
-    def watching(self, model: nn.Module) -> Iterator[None]:
-        """Within it, what modules return is noted, and what layers in lists are given."""
-        handles: list[Any] = []
-        for name, module in model.named_modules():
-            if not name:
-                continue
-            given: list[set[int]] = []  # a stack: a module may run within itself
-            if name.rpartition(".")[2].isdigit():
-                handles.append(
-                    module.register_forward_pre_hook(
-                        lambda _, args, kwargs, given=given: given.append(
-                            self._numbers(tensors((args, kwargs)))
-                        ),
-                        with_kwargs=True,
-                    )
-                )
-            handles.append(
-                module.register_forward_hook(
-                    lambda _, __, out, name=name, given=given: self._return(name, given, out)
-                )
-            )
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def _numbers(self, given: list[torch.Tensor]) -> set[int]:
-        return {self.numbers[t] for t in given if t in self.numbers}
-
-    def _return(self, name: str, given: list[set[int]], out: object) -> None:
-        found = [self.numbers[t] for t in tensors(out)[:1] if t in self.numbers]
-        if isinstance(out, torch.Tensor) and found:
-            self.returned.setdefault(found[0], name)
-            self.runs[name] += 1
-        if given:
-            before = given.pop()
-            if found:
-                self.calls.append((name, before, found[0]))
+        for step in flow.steps:
+            given = [number for number in step.given if number]
+            known = [number for number in given if number in flow.data]
+            self.read.update(known)
+            for made in step.made:
+                if len(known) == len(given) == 2 and step.name in ("add", "sub"):
+                    self.sums[made] = known
+                elif (
+                    len(known) == 1
+                    and step.name in LINEAR
+                    and (step.name != "div" or given[0] in known)
+                ):
+                    (self.views if step.name in VIEWS else self.linear)[made] = known[0]
 
     def found(self) -> dict[str, tuple[str, ...] | str]:
         """Layer -> the modules in it whose outputs are added to what it was given, by their names

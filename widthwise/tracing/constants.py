@@ -4,7 +4,7 @@ whose memory is empty."""
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import nn
@@ -35,7 +35,9 @@ class Kept(TypedDict):
     warnings: list[str]
     inside: list[str]
     buffers: dict[str, KeptBuffer]
-    branches: NotRequired[dict[str, str | list[str]]]  # 0.2.0 had none
+    branches: dict[str, str | list[str]]
+    held: dict[str, dict[str, float]]
+    shifts: dict[str, float]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 from widthwise.identity import identity
+from widthwise.tracing.branches import Residuals
+from widthwise.tracing.flow import Flow
 from widthwise.tracing.operators import FusedAttention, Operators
 from widthwise.tracing.shapes import tensors
 from widthwise.tracing.uses import Trace
@@ -35,12 +37,14 @@ def trace(model: nn.Module, inputs: Any, base: Trace | None = None) -> Trace:
     if device.type == "meta":
         inputs = tree_map_only(torch.Tensor, lambda t: t.to("meta"), inputs)
     with torch.no_grad(), taken_apart(), running(model) as stack:
-        operators = Operators(model, inputs, stack, base)
-        watched = operators.residuals.watching(model)
-        with operators as seen, FusedAttention(seen), watched:
+        flow = Flow(model, inputs, stack)
+        operators = Operators(model, inputs, stack, flow, base)
+        with flow, operators as seen, FusedAttention(seen), flow.watching(model):
             outputs = tensors(called(model, inputs))
     seen.sizes.end(outputs)
-    seen.trace.branches = seen.residuals.found()
+    seen.trace.branches = Residuals(flow).found()
+    flow.ends = [flow.numbers[t] for t in outputs if t in flow.numbers]
+    seen.trace.flow = flow
     return seen.trace
 
 

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.identity import named
-from widthwise.tracing.branches import Residuals
+from widthwise.tracing.flow import Flow
 from widthwise.tracing.moves import (
     ADDING,
     ATTENTION,
@@ -54,16 +54,17 @@ TABLES = {"embedding", "_embedding_bag", "_embedding_bag_forward_only"}
 class Operators(TorchDispatchMode):
     """Sees every operator; see `widthwise.tracing`."""
 
-    def __init__(self, model: nn.Module, inputs: object, stack: list[str], base: Trace | None):
+    def __init__(
+        self, model: nn.Module, inputs: object, stack: list[str], flow: Flow, base: Trace | None
+    ):
         super().__init__()
-        self.stack, self.trace = stack, Trace({}, {})
+        self.stack, self.flow, self.trace = stack, flow, Trace({}, {})
         self.tags = WeakTensorKeyDictionary()  # tensor made of parameters -> Tag
-        self.sizes = Sizes(stack, self.tags, self.trace, base)
+        self.sizes = Sizes(stack, self.tags, self.trace, base, flow)
         self.data = self.sizes.data  # tensor that depends on the inputs -> its size
         self.origin = WeakTensorKeyDictionary()  # data -> the weights whose products it comes from
         # A product entry by entry -> the parameter in it, its Use, its axes; or None.
         self.pairs = WeakTensorKeyDictionary()
-        self.residuals = Residuals()
         self.weight: torch.Tensor | None = None  # that an operator is a product with
         for name, parameter in named(model):
             axes = tuple((i,) for i in range(parameter.ndim))
@@ -71,7 +72,6 @@ class Operators(TorchDispatchMode):
             self.trace.uses[name], self.trace.unknown[name] = [], set()
         for tensor in tensors(inputs):
             self.data[tensor] = STAYS
-            self.residuals.new(tensor)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -85,7 +85,6 @@ class Operators(TorchDispatchMode):
             return out
         if made or any(t in self.data for t in given):
             self.follow_data(name, args, kwargs, given, out)
-            self.residuals.follow(name, given, out)
         return out
 
     # What is made of parameters
@@ -260,7 +259,8 @@ class Operators(TorchDispatchMode):
         pair = self.pairs.get(args[0]) if name == "sum" else None
         of = self.summed(args, *pair) if pair else None
         if name.startswith(ATTENTION):  # within a function of torch's, whole
-            self.sizes.whole(args[:3], kwargs.get("scale"), fused=False)
+            made = self.flow.number(tensors(out)[0])
+            self.sizes.whole(args[:3], kwargs.get("scale"), made)
         self.sizes.follow(name, args, kwargs, given, self.weight, of, out)
         origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
         weights = [t for t in given if t in self.tags]
@@ -316,9 +316,13 @@ class FusedAttention(TorchFunctionMode):
                 return function(*args, **kwargs)
         if function is not torch.nn.functional.scaled_dot_product_attention:
             return function(*args, **kwargs)
-        self.seen.sizes.whole(_parts(*args, **kwargs), kwargs.get("scale"), fused=True)
-        self.seen.sizes.fused = True
+        parts = _parts(*args, **kwargs)
+        self.seen.sizes.meet(parts[2])
+        self.seen.flow.paused = True
         try:
-            return function(*args, **kwargs)
+            out = function(*args, **kwargs)
         finally:
-            self.seen.sizes.fused = False
+            self.seen.flow.paused = False
+        made = self.seen.flow.note(ATTENTION, parts, {}, out)
+        self.seen.sizes.whole(parts, kwargs.get("scale"), made)
+        return out

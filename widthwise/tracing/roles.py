@@ -23,12 +23,13 @@ from widthwise.identity import bare, identity, named
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import Role
 from widthwise.printed import columns
-from widthwise.tracing import multipliers
 from widthwise.tracing.attention import AttentionScale, attention_of
 from widthwise.tracing.constants import Buffer, Kept, fill_undrawn
 from widthwise.tracing.draws import FewDraws
+from widthwise.tracing.flow import Held
 from widthwise.tracing.kinds import Found, from_plain, plain
 from widthwise.tracing.making import check_fits, made, on_meta
+from widthwise.tracing.multipliers import Factor, factors_of
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.stacks import Stack, depth_at, stacks
 from widthwise.tracing.warnings import of_roles, of_sizes, some
@@ -41,6 +42,9 @@ class Roles(Mapping[str, Role]):
     found: parameter -> `Found`. attention: those whose head dimension grows. warnings: what a user
     should look at, a line each. inside: those whose outputs one with a width reads. buffers: what
     `make` gives them. branches: layer of a list -> its residual branches (`tracing.branches`).
+    held: of a factor on what a tied parameter reads, or on what a module in a list returns, by
+    their names -> parameter -> the power of it that it holds (`tracing.flow`). shifts: parameter
+    -> the number that it is used with the sum of, as the gain 1 + w of a norm.
     `at(model)` gives the roles of the module at another width.
     """
 
@@ -53,10 +57,12 @@ class Roles(Mapping[str, Role]):
         inside: frozenset[str],
         buffers: Mapping[str, Buffer] = MappingProxyType({}),
         branches: Mapping[str, tuple[str, ...] | str] = MappingProxyType({}),
+        held: Mapping[str, Held] = MappingProxyType({}),
+        shifts: Mapping[str, float] = MappingProxyType({}),
     ):
         self.found, self.attention, self.warnings = dict(found), attention, warnings
         self.widths, self.inside, self.buffers = widths, inside, dict(buffers)
-        self.branches = dict(branches)
+        self.branches, self.held, self.shifts = dict(branches), dict(held), dict(shifts)
 
     def __getitem__(self, name: str) -> Role:
         return self.found[name].role
@@ -116,18 +122,42 @@ class Roles(Mapping[str, Role]):
             return tuple(dict.fromkeys(own))
 
         found = {}
+        copies: dict[str, list[str]] = {}
         for name, _ in named(model):
+            copies.setdefault(base(name), []).append(name)
             each = self.found.get(base(name))
             if each is not None:
                 places = here(each.used_in, name), here(each.readouts, name)
                 found[name] = replace(each, used_in=places[0], readouts=places[1])
-        attention = tuple(
-            replace(each, module=place)
-            for each in self.attention
-            for place in modules.get(each.module, [each.module])
-        )
+
+        def holders(held: Held, place: str) -> Held:
+            """Of what lies in a layer those in it; none where one is in a layer elsewhere."""
+            result = {}
+            for name, power in held.items():
+                of = copies.get(name, [])
+                layer = _layer_of(place, deep)
+                own = [n for n in of if len(of) == 1 or _layer_of(n, deep) == layer]
+                if len(own) != 1:
+                    return {}
+                result[own[0]] = power
+            return result
+
+        attention = []
+        for scale in self.attention:
+            for place in modules.get(scale.module, [scale.module]):
+                sized = next(iter(holders({scale.sized: 1.0}, place)), "")
+                own = holders(scale.held, place) if sized else {}
+                attention.append(replace(scale, module=place, held=own, sized=sized))
         inside = frozenset(name for name in found if base(name) in self.inside)
-        return Roles(found, attention, self.warnings, self.widths, inside)
+        held = {
+            place: of_place
+            for name, powers in self.held.items()
+            for place in (modules | copies).get(name, [])
+            if (of_place := holders(powers, place))
+        }
+        rest = self.warnings, self.widths, inside
+        shifts = {name: self.shifts[base(name)] for name in found if base(name) in self.shifts}
+        return Roles(found, tuple(attention), *rest, held=held, shifts=shifts)
 
     def residual(self, model: nn.Module) -> dict[str, float]:
         """The modules whose outputs are added to the residual stream, in layers of a stack that has
@@ -169,6 +199,8 @@ class Roles(Mapping[str, Role]):
             "inside": sorted(self.inside),
             "buffers": {name: buffer.plain() for name, buffer in self.buffers.items()},
             "branches": self.branches,
+            "held": self.held,
+            "shifts": self.shifts,
         }
         with atomic_path(path, durable=False) as temporary:
             temporary.write_text(json.dumps(kept, indent=1) + "\n")
@@ -187,55 +219,33 @@ class Roles(Mapping[str, Role]):
             buffers = {name: Buffer.from_plain(each) for name, each in kept["buffers"].items()}
             branches = {
                 layer: each if isinstance(each, str) else tuple(each)
-                for layer, each in kept.get("branches", {}).items()
+                for layer, each in kept["branches"].items()
             }
         except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
             why = " ".join(str(error).split())
             raise UserError(f"{path}: is no file that Roles.save wrote ({why})") from error
-        return Roles(found, attention, *rest, buffers, branches)
+        return Roles(found, attention, *rest, buffers, branches, kept["held"], kept["shifts"])
 
     def fill_(self, model: nn.Module) -> None:
         """Give a module's gains, biases and buffers, whatever nothing draws, the values that `make`
         gives them; UserError on one of which it is not known."""
         fill_undrawn(model, self.found, self.buffers)
 
-    def attach(
-        self,
-        model: nn.Module,
-        recipe: Recipe,
-        readout: str | Sequence[str] | None,
-        branches: Sequence[str] | None,
-    ) -> tuple[Any, ...]:
-        """Put a recipe's factors on the same module at another width (`parametrization.plan`)."""
-        at, here = self.at(model), self.like(model)
-        return multipliers.attach(
-            model, at, here.found, here.attention, self.residual, recipe, readout, branches
+    def factors(
+        self, model: nn.Module, recipe: Recipe, branches: Sequence[str] | None
+    ) -> tuple[Factor, ...]:
+        """A recipe's factors for the same module at another width (`parametrization.plan`)."""
+        here = self.like(model)
+        return factors_of(
+            model,
+            self.at(model),
+            here.found,
+            here.attention,
+            here.held,
+            self.residual,
+            recipe,
+            branches,
         )
-
-    def fold_(
-        self, model: nn.Module, factors: tuple[Any, ...]
-    ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-        """Multiply weights by a recipe's factors (`Plan.fold_`)."""
-        return multipliers.fold(model, factors)
-
-    def lost(self, model: nn.Module, factors: tuple[Any, ...]) -> str | None:
-        """The place of a factor that the module has no longer."""
-        return multipliers.lost(model, factors)
-
-    def transposed(self, name: str) -> bool:
-        """Whether a matrix is stored as (inputs, outputs), as transformers' Conv1D has it."""
-        return self.found[name].outputs == (1,)
-
-    def places(self, name: str) -> tuple[str, ...]:
-        """The modules that use a parameter at the base width."""
-        return self.found[name].used_in if name in self.found else ()
-
-    def idle(
-        self, model: nn.Module, factors: tuple[Any, ...], optimizers: Sequence[Any]
-    ) -> tuple[int, dict[str, tuple[Any, ...]]]:
-        """(how many steps optimizers made, place of a factor that never ran in training -> the
-        parameters there)."""
-        return multipliers.idle(model, factors, optimizers)
 
     def _at(self, name: str, found: Found, shape: tuple[int, ...]) -> Role:
         if len(shape) != len(found.shape) or any(
@@ -361,8 +371,27 @@ def width_of(size: Any) -> Any:
 def roles_of(both: Passes) -> Roles:
     """The roles of a module's parameters, from what it showed at two widths."""
     found = both.found()
-    attention = attention_of(*both.traces)
+    attention = attention_of(*both.traces, grown(found, both))
     sizes = of_sizes(found, both.shapes[1], both.traces[1], both.widths[1] / both.widths[0])
     warned = (*of_roles(found, attention), *sizes)
-    branches = both.traces[0].branches
-    return Roles(found, attention, warned, both.widths, both.inside, both.buffers, branches)
+    branches, flow = both.traces[0].branches, both.traces[0].flow
+    tied = {name: each.readouts for name, each in found.items() if each.readouts}
+    held = {name: flow.of_readout(name, readouts) for name, readouts in tied.items()}
+    held |= {place: flow.of_output(place) for place in flow.returned if _in_list(place)}
+    held = {name: powers for name, powers in held.items() if powers}
+    shifts = {name: shift for name in flow.leaves if (shift := flow.shift(name))}
+    rest = both.widths, both.inside, both.buffers
+    return Roles(found, attention, warned, *rest, branches, held, shifts)
+
+
+def grown(found: Mapping[str, Found], both: Passes) -> dict[str, float]:
+    """Parameter -> its outputs at the second width over those at the first."""
+    shapes, others = both.shapes
+    return {
+        name: math.prod(others[name][i] / shapes[name][i] for i in each.outputs)
+        for name, each in found.items()
+    }
+
+
+def _in_list(place: str) -> bool:
+    return any(part.isdigit() for part in place.split("."))

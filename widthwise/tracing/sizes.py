@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
+from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from widthwise.tracing.flow import Flow
 from widthwise.tracing.moves import ATTENTION, EXPERTS, MATRICES, factors
 from widthwise.tracing.shapes import number, tensors
 from widthwise.tracing.uses import KEEP, SUM, Attention, Trace
@@ -44,7 +45,8 @@ class Size:
     (parameter, SUM where it is summed over or KEEP) of those that it is proportional to. place: the
     module, and the operator, by which it grows. dots: of a product of data with data. summed: over
     an axis that grows, or a power: no weight makes up for it. fresh: what weights gave and nothing
-    but numbers changed, which are theirs. read, asked: by, or of, weights."""
+    but numbers changed, which are theirs. read, asked: by, or of, weights. learned: as growth, by
+    numbers that are learned, which are the model's and count on logits alone."""
 
     growth: float = 0.0
     makers: frozenset[tuple[str, str]] = frozenset()
@@ -54,6 +56,7 @@ class Size:
     fresh: bool = False
     read: bool = False
     asked: bool = False
+    learned: float = 0.0
 
     @property
     def grows(self) -> bool:
@@ -67,15 +70,17 @@ STAYS = Size()
 class Sizes:
     """What a pass at the base shows, or, with the `numbers` of that one, at the other width."""
 
-    def __init__(self, stack: list[str], tags: Mapping, trace: Trace, base: Trace | None):
+    def __init__(
+        self, stack: list[str], tags: Mapping, trace: Trace, base: Trace | None, flow: Flow
+    ):
         self.stack, self.tags, self.trace, self.base = stack, tags, trace, base
+        self.flow = flow  # it is paused within an attention, which is noted whole
         self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> its Size
         self.made = WeakTensorKeyDictionary()  # made of parameters -> growth, by numbers on it
-        self.fused = False  # whether within an attention that was noted already
         self.attended: list[Attention] = []
         self.settled: list[Size] = []  # products of data with data, until it is told what they are
 
-    def of(self, tensor: torch.Tensor) -> Size:
+    def of(self, tensor: Tensor) -> Size:
         """The size of what depends on the inputs, is made of parameters, or is neither."""
         if tensor in self.data:
             return self.data[tensor]
@@ -86,7 +91,7 @@ class Sizes:
 
     def grown(self, operator: str, value: float) -> float:
         """The logarithm of a number over what it is at the base width."""
-        if self.fused:
+        if self.flow.paused:
             return 0.0
         key = self.stack[-1], operator
         own = self.trace.numbers.setdefault(key, [])
@@ -107,7 +112,7 @@ class Sizes:
             for result in tensors(out):
                 self.made[result] = found
 
-    def clipped(self, weight: torch.Tensor) -> None:
+    def clipped(self, weight: Tensor) -> None:
         """Note a table of vectors that have no norm above a number: their entries shrink."""
         if grown := self.grown("max_norm", weight.shape[-1]):
             self.trace.grows[self.stack[-1], "max_norm"] = -grown / 2
@@ -118,7 +123,7 @@ class Sizes:
         args: Sequence,
         kwargs: Mapping,
         given: list,
-        weight: torch.Tensor | None,
+        weight: Tensor | None,
         of: str | None,
         out: object,
     ) -> None:
@@ -160,19 +165,19 @@ class Sizes:
         if name in SOFTMAX:
             if first.dots is not None:
                 self.attended.append(first.dots)
-                self.attend(replace(first.dots, growth=first.growth))
+                self.attend(replace(first.dots, growth=first.growth + first.learned))
             if not first.summed or first.dots is None:
                 self.settle(first)
             return Size(-self.grown(name, args[0].shape[args[1]]), place=place, summed=True)
         if name in MATRICES or name == EXPERTS:
-            return self._dots(name, args, kwargs)
+            return self._dots(name, args, kwargs, out)
         if name.startswith(ATTENTION):
             return replace(own[min(2, len(own) - 1)], fresh=False)
         if name in SUMS or name in PUT:
             if name == "addcmul":
                 own = [own[0], _times(*own[1:3])] if len(own) > 2 else own
             return self.sum(own[:2] if name == "lerp" else own)
-        if name in OVER and isinstance(out, torch.Tensor) and out.numel():
+        if name in OVER and isinstance(out, Tensor) and out.numel():
             return self._over(name, args, given[0], own, of, out)
         if name in ("mul", "div") and len(own) == 2:
             if name == "mul":
@@ -183,6 +188,9 @@ class Sizes:
             return Size(growth, makers, place, first.dots, first.summed)
         if name in ("mul", "div"):
             factor = self._number(name, args, given[0])
+            if first.dots is None and any(isinstance(a, Tensor) and a in self.tags for a in args):
+                learned = first.learned + (factor if name == "mul" else -factor)
+                return replace(first, learned=learned, fresh=False)
             if name == "div" and args[0] is not given[0]:
                 return Size(factor - first.growth, first.makers, place, None, True)
             return _by(first, factor if name == "mul" else -factor, place)
@@ -195,21 +203,21 @@ class Sizes:
             return STAYS
         return first
 
-    def _number(self, name: str, args: Sequence, tensor: torch.Tensor) -> float:
+    def _number(self, name: str, args: Sequence, tensor: Tensor) -> float:
         """How much a number grows that a tensor is multiplied with; one that is learned is the
         model's, but on logits."""
         if name not in ("mul", "div") or len(args) < 2:
             return 0.0
         other = args[1] if args[0] is tensor else args[0]
-        learned = isinstance(other, torch.Tensor) and other in self.tags
-        if isinstance(other, torch.Tensor) and other.ndim:
+        learned = isinstance(other, Tensor) and other in self.tags
+        if isinstance(other, Tensor) and other.ndim:
             return 0.0
-        if learned and (tensor in self.tags or self.of(tensor).dots is None):
+        if learned and tensor in self.tags:
             return 0.0
         return self.grown(name, number(other))
 
     def _over(
-        self, name: str, args: Sequence, tensor: torch.Tensor, own: list, of: str | None, out: Any
+        self, name: str, args: Sequence, tensor: Tensor, own: list, of: str | None, out: Any
     ) -> Size:
         """A sum, or a norm, of entries."""
         entries = tensor.numel() / out.numel()
@@ -218,7 +226,7 @@ class Sizes:
         size, grown = self.sum(own), OVER[name] * self.grown(name, entries)
         if of:  # a product with a weight
             return Size(size.growth, frozenset({(of, SUM)}), size.place)
-        dots = None if of is None else Attention(self.stack[-1], round(entries), 0.0, False)
+        dots = None if of is None else self._noted(round(entries), out)
         if not grown:
             return size if dots is None else replace(size, dots=dots)
         return Size(size.growth + grown, size.makers, (self.stack[-1], name), dots, True)
@@ -239,9 +247,10 @@ class Sizes:
         together = frozenset().union(*makers) if all(makers) else frozenset()
         summed = any(each.summed for each in own)
         fresh = all(each.fresh for each in own)
-        return Size(growth[0], together, own[0].place, one, summed, fresh)
+        size = Size(growth[0], together, own[0].place, one, summed, fresh)
+        return replace(size, learned=own[0].learned)
 
-    def _product(self, name: str, args: Sequence, kwargs: Mapping, weight: torch.Tensor) -> Size:
+    def _product(self, name: str, args: Sequence, kwargs: Mapping, weight: Tensor) -> Size:
         """A product with a weight, which is as large as what it reads; or a lookup."""
         lookup = name == "embedding"
         act = KEEP if lookup else SUM
@@ -275,7 +284,7 @@ class Sizes:
         """What meets another: weights whose own numbers are on it are asked."""
         return self.settle(size) if size.fresh and size.grows else size
 
-    def _dots(self, name: str, args: Sequence, kwargs: Mapping) -> Size:
+    def _dots(self, name: str, args: Sequence, kwargs: Mapping, out: object) -> Size:
         """A product of data with data."""
         a, b = factors(name, args)
         over, both = self.grown(name, a.shape[-1]), [self.of(a), self.of(b)]
@@ -283,32 +292,42 @@ class Sizes:
         size.growth += over + self.grown("alpha", kwargs.get("alpha", 1.0))
         size.summed |= bool(over)
         size.place = self.stack[-1], name
-        size.dots = Attention(self.stack[-1], a.shape[-1], 0.0, False)
+        size.dots = self._noted(a.shape[-1], out)
         return size if a is args[0] else self.sum([size, self.of(args[0])])
 
-    def whole(self, parts: Sequence[torch.Tensor], asked: float | None, fused: bool) -> None:
+    def _noted(self, entries: int, out: object) -> Attention:
+        """A product of data with data, over so many entries."""
+        made = 0 if self.flow.paused else self.flow.number(tensors(out)[0])
+        return Attention(self.stack[-1], entries, 0.0, made)
+
+    def meet(self, tensor: Tensor) -> None:
+        """Values of an attention meet each other."""
+        if tensor in self.data:
+            self.data[tensor] = self._met(self.data[tensor])
+
+    def whole(self, parts: Sequence[Tensor], asked: float | None, made: int) -> None:
         """An attention that is one operator, of queries, keys and values; these may have been
-        scaled before."""
+        scaled before. made: the number of what it made."""
         q, k, v = parts
-        if v in self.data:
-            self.data[v] = self._met(self.data[v])
+        self.meet(v)
         n = q.shape[-1]
         over, both = self.grown("attention", n), [self.of(q), self.of(k)]
         growth = over + self.grown("attention scale", n**-0.5 if asked is None else asked)
         growth += sum(each.growth for each in (both if over else map(self._met, both)))
-        self.attend(Attention(self.stack[-1], n, growth, fused))
+        learned = sum(each.learned for each in both)
+        self.attend(Attention(self.stack[-1], n, growth + learned, made))
         if not over:
             self.settle(Size(growth, place=(self.stack[-1], "attention")))
 
     def attend(self, found: Attention) -> None:
         """Note an attention, but for those within torch's own functions."""
-        if not self.fused:
+        if not self.flow.paused:
             self.trace.unseen |= math.isnan(found.growth)
             self.trace.attention.append(found)
 
     def settle(self, size: Size) -> Size:
         """Where a size has to stay: ask for what is missing. What it is from there on."""
-        if self.fused:
+        if self.flow.paused:
             return Size()
         self.trace.unseen |= math.isnan(size.growth)
         if size.summed and size.grows and size.dots is not None:
@@ -328,7 +347,7 @@ class Sizes:
         for maker in size.makers:
             self.trace.asked.setdefault(maker, set()).add(growth)
 
-    def end(self, outputs: Sequence[torch.Tensor]) -> None:
+    def end(self, outputs: Sequence[Tensor]) -> None:
         """At the end of a pass, with what the module returned; of features, as many as the width,
         the size is for what takes them."""
         for tensor in outputs:
@@ -346,7 +365,8 @@ def _times(a: Size, b: Size) -> Size:
     place = a.place if a.grows else b.place
     dots = b.dots if a.dots is None else a.dots if b.dots is None else None
     summed = (a.summed and a.grows) or (b.summed and b.grows)
-    return Size(a.growth + b.growth, makers, place, dots, summed)
+    size = Size(a.growth + b.growth, makers, place, dots, summed)
+    return replace(size, learned=a.learned + b.learned)
 
 
 def _by(size: Size, growth: float, place: tuple[str, str]) -> Size:

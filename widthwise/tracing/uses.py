@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Seen = TypeVar("Seen")
 
@@ -31,13 +31,13 @@ class Use:
 
 @dataclass(frozen=True)
 class Attention:
-    """Logits of q.k over `head_dim` entries; fused: by scaled_dot_product_attention. growth: of the
-    logits (`tracing.sizes`)."""
+    """Logits of q.k over `head_dim` entries. growth: of the logits (`tracing.sizes`). made: the
+    number of the product (`tracing.flow`)."""
 
     module: str
     head_dim: int
     growth: float
-    fused: bool
+    made: int = 0
 
 
 @dataclass
@@ -46,10 +46,11 @@ class Trace:
 
     uses: parameter -> its uses, in the order of the pass. unknown: parameter -> operators that took
     it and are not known here. behind: parameter -> those whose products reach its own. attention:
-    in order. branches: as `tracing.branches` finds them. By `tracing.sizes`: numbers: (module,
-    operator) -> those that sizes follow; and at the other width asked: (parameter, SUM or KEEP) ->
-    how what it gives grows where it should not; grows: (module, operator) -> the same, of what no
-    parameter makes up for; unseen: whether a number could not be seen.
+    in order. branches: as `tracing.branches` finds them. flow: the operators (`tracing.flow`). By
+    `tracing.sizes`: numbers: (module, operator) -> those that sizes follow; and at the other width
+    asked: (parameter, SUM or KEEP) -> how what it gives grows where it should not; grows: (module,
+    operator) -> the same, of what no parameter makes up for; unseen: whether a number could not be
+    seen.
     """
 
     uses: dict[str, list[Use]]
@@ -57,6 +58,7 @@ class Trace:
     behind: dict[str, set[str]] = field(default_factory=dict)
     attention: list[Attention] = field(default_factory=list)
     branches: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
+    flow: Any = None
     numbers: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     asked: dict[tuple[str, str], set[float]] = field(default_factory=dict)
     grows: dict[tuple[str, str], float] = field(default_factory=dict)

@@ -7,7 +7,6 @@ from torch import nn
 
 from widthwise.errors import UserError
 from widthwise.tracing.making import check_fits, on_meta
-from widthwise.tracing.multipliers import MARKER
 from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.checks import check_factor, check_made
 from widthwise.upscaling.growth import Growth, filled, same_names, size_factors
@@ -80,8 +79,6 @@ def _widen_buffers(
     """Repeat buffers without rescaling (Appendix D), but for those that are kept."""
     narrow = dict(model.named_buffers())
     for name, buffer in wide.named_buffers():
-        if name == MARKER:
-            continue
         source = narrow[name]
         factors = size_factors(name, source.shape, buffer.shape)
         axes = tuple(i for i, k in enumerate(factors) if k != 1)

@@ -24,11 +24,13 @@ class Growth:
     block: so many units are copied together, along axes of which it is a divisor (else their
         greatest common one): 1 puts the copies of a unit beside each other, a head's dimension
         those of a head, 0 appends a copy of the whole axis. One for all axes, or a `Block` each.
+    held: what it is multiplied by besides, for a factor on what is of degree one in it.
     """
 
     factors: tuple[int, ...]
     inputs: tuple[int, ...] = ()
     block: int | tuple[Block, ...] = 1
+    held: float = 1.0
 
     @property
     def k_in(self) -> int:
@@ -43,31 +45,32 @@ class Growth:
     @property
     def weight(self) -> float:
         """Factor on the repeated weight."""
-        return 1 / self.k_in
+        return self.held / self.k_in
 
     @property
     def gradient(self) -> float:
         """Factor on the repeated gradient."""
-        return 1 / self.k_out
+        return 1 / self.k_out / self.held
 
     @property
     def squared_norm(self) -> float:
         """Factor on a gradient's squared norm that makes it that of the narrow one's."""
-        return self.k_out / self.k_in
+        return self.k_out / self.k_in * self.held**2
 
     def lr(self, degree: int) -> float:
         """Factor on the learning rate. degree: of the update in the gradient (`Update`)."""
-        return self.k_out**degree / self.k_in
+        return self.k_out**degree / self.k_in * self.held ** (1 + degree)
 
     def weight_decay(self, degree: int, coupled: bool) -> float:
         """Factor on the weight decay. coupled: it is added to the gradient, as SGD and Adam do and
         AdamW does not."""
-        return self.k_in / self.k_out ** (1 if coupled else degree)
+        power = 1 if coupled else degree
+        return self.k_in / self.k_out**power / self.held ** (1 + power)
 
     @property
     def eps(self) -> float:
         """Factor on Adam's eps."""
-        return 1 / self.k_out
+        return self.gradient
 
     def repeat(self, tensor: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
         """The tensor with every entry repeated along its width axes, times `scale`."""

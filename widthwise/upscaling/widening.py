@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from numbers import Integral
 from types import MappingProxyType
@@ -14,10 +14,9 @@ from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
+from widthwise.parametrization.plans import held_by
 from widthwise.printed import told
-from widthwise.tracing.attention import AttentionScale, attention_of
-from widthwise.tracing.multipliers import Factor, carrying, mark
-from widthwise.tracing.multipliers import scale_logits as scale_logits_of
+from widthwise.tracing.multipliers import factor_on_logits
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.roles import Roles, roles_of
 from widthwise.upscaling.alongside import Growths
@@ -82,10 +81,8 @@ def widen(
         all). None: what holds on inputs.
     untie: give a readout that is the embedding too weights of its own, with their values. The wide
         pair then trains as a copy of the narrow one does that was untied.
-    scale_logits: give the wide model's attention the factor on its logits by which they scale as
-        1 / head_dim, where head_dim grows and they do not, on calls of torch's
-        scaled_dot_product_attention. Its state_dict says so (`widthwise_factors`), and a module
-        from make, which has no such factor, does not take it.
+    scale_logits: where head_dim grows and logits do not scale as 1 / head_dim, give them the factor
+        by which they do: the queries' weight holds it, or what else can (`plan`).
     given: as in `roles`. updates: optimizers of your own, class -> `Update`.
     tolerance: relative; to be raised only for kernels of your own that know no float64.
     The wide model has the narrow one's dtypes, device, frozen tensors, modes of its modules, and
@@ -109,7 +106,7 @@ def widen(
     make = make or getattr(model, "wider", None)
     if make is None:
         raise UserError("widen: give make=factor -> the same module `factor` times as wide")
-    make = carrying(of_factor(make), model)
+    make = of_factor(make)
     of: Any = optimizer
     several = isinstance(of, list | tuple)
     optimizers = list(of) if several else [of]
@@ -120,7 +117,8 @@ def widen(
     readouts: tuple[str, ...] = ()
     if untie:
         pair, own, readouts = _untied(pair, own, tolerance)
-    scaled = _scaled(pair) if scale_logits else ()
+    if scale_logits:
+        pair = replace(pair, held=_of_logits(pair))
     model, wide = pair.model, pair.wide
     kept = buffers_of_width(model, wide, factor, make)
     roles = None
@@ -131,7 +129,6 @@ def widen(
         roles = traced.at(wide)
     fill(model, wide, growth, kept, choice[1])
     carry_gradients(model, wide, growth)
-    mark(wide, [Factor(each.module, "logits", _power(each)) for each in scaled])
     growths = Growths(growth, wide, kept, *choice, roles, readouts)
     if optimizer is None:
         return wide, optimizer, growths
@@ -148,7 +145,7 @@ class Pair:
     """A model and the wide one that `make` returned, and copies of both in float64.
 
     both: what a pass at two widths showed, once; None where there are no inputs, which arguments
-    are in float64.
+    are in float64. held: parameter of the wide model -> what it is multiplied by for its logits.
     """
 
     model: nn.Module
@@ -157,6 +154,7 @@ class Pair:
     other: nn.Module
     arguments: Any = None
     both: Passes | None = None
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 def _pair(
@@ -202,24 +200,19 @@ def _untied(pair: Pair, optimizers: list, tolerance: float) -> tuple[Pair, list,
     return Pair(copied, wide, narrow, other, pair.arguments, both), others, (*readouts,)
 
 
-def _scaled(pair: Pair) -> tuple[AttentionScale, ...]:
-    """Give the wide module's attention a factor on its logits, in place, and return which: of those
-    that torch's own function computes, all that do not scale as 1 / head_dim."""
+def _of_logits(pair: Pair) -> dict[str, float]:
+    """What holds the factors by which the wide module's logits scale as 1 / head_dim, of all that
+    do not and can be given one."""
     assert pair.both is not None
-    found = tuple(
-        each
-        for each in attention_of(*pair.both.traces)
-        if each.fused and math.isfinite(each.exponent) and abs(_power(each)) > 1e-6
+    roles = roles_of(pair.both)
+    at = roles.at(pair.wide)
+    return held_by(
+        [
+            factor_on_logits(each, at[each.sized].width_out ** (-1 - each.exponent))
+            for each in roles.attention
+            if each.held and math.isfinite(each.exponent) and abs(each.exponent + 1) > 1e-6
+        ]
     )
-    for each in found:
-        for module in (pair.wide, pair.other):
-            scale_logits_of(module, each, _power(each))
-    return found
-
-
-def _power(scale: AttentionScale) -> float:
-    """The power of head_dim that logits lack to scale as 1 / head_dim."""
-    return -1 - scale.exponent
 
 
 def _told_by_owners(
@@ -262,7 +255,8 @@ def _told_by_inputs(
     tell = told(None)
     for averaged, blocks in _choices(roles, readouts, narrow, other, arguments, averages, block):
         tell(f"widen: {len(failed)} ways to copy units were not the same function; the next")
-        growth = _growth(narrow, other, _without(summed, averaged), (averaged, blocks))
+        chosen = averaged, blocks
+        growth = _growth(narrow, other, _without(summed, averaged), chosen, pair.held)
         fill(narrow, other, growth, kept, blocks)
         difference = held.difference(other, growth, blocks)
         if difference is None:
@@ -323,11 +317,20 @@ def _without(summed: Mapping[str, tuple[int, ...]], averaged: frozenset[str]) ->
 
 
 def _growth(
-    model: nn.Module, wide: nn.Module, inputs: Mapping, choice: Choice
+    model: nn.Module,
+    wide: nn.Module,
+    inputs: Mapping,
+    choice: Choice,
+    held: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Growth]:
     shapes = {name: p.shape for name, p in model.named_parameters()}
     return {
-        name: Growth(size_factors(name, shapes[name], p.shape), inputs[name], choice[1][name])
+        name: Growth(
+            size_factors(name, shapes[name], p.shape),
+            inputs[name],
+            choice[1][name],
+            held.get(name, 1.0),
+        )
         for name, p in wide.named_parameters()
     }
 
@@ -359,7 +362,7 @@ def _refused(
             why = (
                 f"its logits scale as head_dim^{each.exponent:.2g}: scale them as 1 / head_dim in "
                 "make, or hold head_dim fixed and let heads grow in number"
-                + (", or scale_logits=True" if each.fused else "")
+                + (", or scale_logits=True" if each.held else "")
             )
     tied = [name for name, found in roles.found.items() if found.tied]
     if tied and furthest.layer in (None, *roles.found[tied[0]].readouts):
