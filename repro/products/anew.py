@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repro.core import entry
-from repro.core.cells import read_cell
+from repro.core.cells import frame, read_cell
 from repro.core.discovery import selected_figures
+from repro.core.schedule import Cell
 from repro.core.suite import Suite
 from repro.errors import UserError, visible
 from repro.lineage.provenance import provenances
 from repro.products.records import describe, read_record, recorded
-from repro.products.run_table import as_csv, cell_ids, tabulate
+from repro.products.run_table import as_csv, cell_ids
 from repro.products.verify import (
     ROUNDING,
     TOLERANCE,
@@ -29,6 +30,8 @@ from repro.products.verify import (
     difference,
     why_digits_differ,
 )
+from repro.verdicts.figure import figure_named
+from repro.verdicts.judging import called
 from repro.workflow.jobs import Place, train_all
 
 if TYPE_CHECKING:
@@ -62,7 +65,7 @@ def verify_cell(suite: Suite, named: Sequence[str], show: Callable[[str], None])
     cell = chance.choice(every)
     words = f"{cell.study}, {cell.name.rpartition('-')[0]}, and what it takes from"
     show(f"drawn by chance: {words}")
-    contents = _trained(suite, figure_name, cell.id)
+    contents = _trained(suite, figure_name, cell)
     new, made = (
         _table(suite, figure_name, contents),
         [c for each in contents.values() for c in each],
@@ -78,19 +81,19 @@ def verify_cell(suite: Suite, named: Sequence[str], show: Callable[[str], None])
     return f"{base}.csv: its {len(new)} rows of {words}, are what is trained here, {within}"
 
 
-def _trained(suite: Suite, figure_name: str, cell_id: str) -> Contents:
+def _trained(suite: Suite, figure_name: str, cell: Cell) -> Contents:
     """A cell of a figure and all it takes from, trained in a folder that goes afterwards."""
     kept = suite.paths
     with tempfile.TemporaryDirectory() as folder:
         suite.paths = replace(kept, root=Path(folder))
         try:
-            by_stage = suite.figure_cells(figure_name)
-            drawn = [c for cells in by_stage.values() for c in cells if c.id == cell_id]
-            train_all(suite, drawn, Place())
-            wanted = {cell.id for cell in suite.with_upstream(drawn)}
+            train_all(suite, [cell], Place())
+            wanted = {(each.study, each.name) for each in suite.with_upstream([cell])}
             return {
-                stage: [read_cell(suite.paths.cell(c), c) for c in cells if c.id in wanted]
-                for stage, cells in by_stage.items()
+                stage: [
+                    read_cell(suite.paths.cell(c), c) for c in cells if (c.study, c.name) in wanted
+                ]
+                for stage, cells in suite.figure_cells(figure_name).items()
             }
         finally:
             suite.paths = kept
@@ -124,7 +127,15 @@ def _table(suite: Suite, figure_name: str, contents: Contents) -> "pd.DataFrame"
 
 
 def _rows(suite: Suite, figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
-    table = tabulate(figure_name, contents)
+    """The figure's table of some of its runs, as it is read from a file. A stage of which there are
+    none has the others' columns, since a `reduce` may ask for them."""
+    import pandas as pd
+
+    frames = {stage: frame(cells) for stage, cells in contents.items()}
+    lacking = pd.DataFrame(columns=[*dict.fromkeys(c for f in frames.values() for c in f)])
+    figure = figure_named(figure_name)
+    with called(figure_name, "reduce"):
+        table = figure.reduce({s: f if len(f) else lacking for s, f in frames.items()})
     return _read(as_csv(entry.named(suite.config.entry, table) if suite.config.entry else table))
 
 
@@ -141,12 +152,22 @@ def misfit(new, old, settings: set[str], roughly: bool) -> str:
     if [*new.columns] != [*old.columns]:
         return f"has columns {', '.join(old.columns)}, here {', '.join(new.columns)}"
     keys = [c for c in new.columns if c in settings or new[c].dtype.kind != "f"]
-    there = new[keys].merge(old.drop_duplicates(keys), on=keys, how="left", indicator="found")
-    if lacking := [*(there["found"] == "left_only")].count(True):
-        first = new[keys][(there["found"] == "left_only").to_numpy()].iloc[0].to_dict()
-        return f"lacks {lacking} of {len(new)} runs' rows, first {first}"
+
+    def numbered(table):
+        # As objects, of which a column of nothing fits one of texts. The n-th row of a run is
+        # another than its first.
+        found = table.astype(dict.fromkeys(keys, object))
+        return found.assign(nth=found.groupby(keys, dropna=False).cumcount())
+
+    by = [*keys, "nth"]
+    there = numbered(new)[by].merge(numbered(old), on=by, how="left", indicator="found")
+    absent = (there["found"] == "left_only").to_numpy()
+    if absent.any():
+        first = ", ".join(f"{key} {new[key].iloc[absent.argmax()]}" for key in keys)
+        return f"lacks {absent.sum()} of {len(new)} rows, first that of {first}"
     tolerance = TOLERANCE if roughly else ROUNDING
-    return difference(new.reset_index(drop=True), there[[*new.columns]], tolerance)
+    measured = [column for column in new.columns if column not in keys]
+    return difference(new[measured].reset_index(drop=True), there[measured], tolerance)
 
 
 def shown(text: str) -> None:
