@@ -80,7 +80,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     """
     lines = [f"scale {suite.config.scale}, data {suite.label}, {duration(seconds)}"]
     if suite.config.scale == SMOKE:
-        lines.insert(0, "smoke proves the pipeline only: its runs are too short for any test")
+        lines.insert(0, "smoke proves the pipeline: its runs are too short for a test of training")
     tests: list[Judged] = []
     readings = 0
     for figure_name, is_built in sorted(built.items()):
@@ -106,20 +106,30 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
 
 
 def _told(tests: list[Judged]) -> Iterator[str]:
-    """Statements, each with its tests below it."""
-    shown = 0
+    """Statements, each with its tests below it; those of ours beside a paper's statement last, as
+    of a figure with a reader's own settings."""
+    groups: list[tuple[str, list[Judged]]] = []
     for paper in dict.fromkeys(map(paper_of, tests)):
         own = discovery.papers().get(paper)
+        heading, known = own.heading if own else paper, statements.of_paper(paper)
+        told = []
         for fared in statements.fared(paper, tests):
             rows = [row for cell in fared.cells for row in cell.tests]
-            if rows and shown < MOST:
-                yield f"{own.heading if own else paper}: {fared.of.text}"
-            for row in rows:
-                shown += 1
-                if shown <= MOST:
-                    yield f"  {words.line(row)}"
-    if len(tests) > MOST:
-        yield f"  and {len(tests) - MOST} tests more, on the figures' pages"
+            told += [row["test"] for row in rows]
+            groups.append((f"{heading}: {fared.of.text}", rows))
+        rest = [row for row in tests if paper_of(row) == paper and row["test"] not in told]
+        for name in dict.fromkeys(row["statement"] for row in rest):
+            rows = [row for row in rest if row["statement"] == name]
+            groups.append((f"of ours, beside {heading}: {known[name].text}", rows))
+    shown = 0
+    for head, rows in groups:
+        if rows and shown < MOST:
+            yield head
+        for row in rows[: max(MOST - shown, 0)]:
+            yield f"  {words.line(row)}"
+        shown += len(rows)
+    if shown > MOST:
+        yield f"  and {shown - MOST} tests more, on the figures' pages"
 
 
 def _besides(suite: Suite, figures: list[str], readings: int) -> Iterator[str]:
@@ -132,6 +142,6 @@ def _besides(suite: Suite, figures: list[str], readings: int) -> Iterator[str]:
     )
     if readings or elsewhere:
         yield (
-            f"besides: {readings} readings, {elsewhere} tests of larger scales or other data; the "
+            f"besides: readings {readings}, tests of larger scales or other data {elsewhere}; the "
             f"pages beside the pictures, figures/<paper>/<figure>.md, have them"
         )

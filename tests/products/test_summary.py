@@ -65,7 +65,7 @@ def test_a_call_ends_with_what_is_stated_what_was_measured_and_whether_it_holds(
         + outside
         for status, m in (("not reproduced", 4), ("reproduced", 8))
     ], "the worst first"
-    assert lines[first + 3].startswith("besides: 2 readings, ")
+    assert lines[first + 3].startswith("besides: readings 2, ")
     assert lines[-1] == "next: explain it"
     assert all(len(line.replace(outside, "")) <= COLUMNS for line in lines[: first + 3])
 
@@ -77,7 +77,7 @@ def test_a_terminal_is_not_flooded(ended):
 
 
 def test_smoke_says_first_that_it_tests_nothing(ended):
-    assert ended([], "smoke")[0].startswith("smoke proves the pipeline only")
+    assert ended([], "smoke")[0].startswith("smoke proves the pipeline: ")
 
 
 def test_readme_s_table_adds_up():

@@ -103,7 +103,7 @@ def test_parts_are_named_after_parameters():
 
 
 PLAIN = {"parametrization": "neural-tangent"}
-PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+PAGE = (ROOT / "studies/effective_theory/notes.md").read_text()
 FURTHER = re.search(r"```\n(FURTHER = .*?)```", PAGE, re.S)[1]  # the page's, and two more
 FURTHER += f"FURTHER += [{{'model': {MLP | PLAIN}}}, {{'model': {LLM | PLAIN}}}]\n"
 FIGURES = ("kernels", "tangent_kernels")
