@@ -346,6 +346,7 @@ def pages(root: Path = ROOT) -> list[str]:
     written = cited.write(root)
     board = partial(leaders.lines, load([]))
     for name, part, lines in (
+        ("README.md", "first", summary.first_call),
         ("README.md", "statements", summary.on_record),
         ("docs/cost.md", "cost", costs.lines),
         ("docs/laws.md", "laws", laws.lines),

@@ -22,6 +22,7 @@ from repro.workflow.progress import duration
 
 SMOKE = SCALES[0]
 MOST = 12  # tests on a terminal
+FIRST = "fig3"  # the page that README's first call builds
 HEAD = ["paper", "statements", "all tests reproduced", "some", "none", "none tested yet"]
 
 
@@ -35,6 +36,18 @@ def on_record() -> list[str]:
             link = f"[{paper.heading}](studies/{paper.slug}/README.md)"
             rows.append([link, *by_fate(paper.slug, strongest)])
     return [*markdown([HEAD, *rows]), "", said(parts)]
+
+
+def first_call() -> list[str]:
+    """What README's first call ended with, as it is on record; lines of Markdown."""
+    of = "reduced", "embedded"
+    tests = [
+        row
+        for part in records.every()
+        for row in part.tests
+        if (row["scale"], row["data"]) == of and row["figure"].endswith(f"/{FIRST}")
+    ]
+    return ["```text", *_told(tests), "```"]
 
 
 def by_fate(paper: str, strongest: Sequence[Judged]) -> list[str]:

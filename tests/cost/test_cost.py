@@ -388,7 +388,7 @@ def fields(line: str) -> list[str]:
 
 def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["cost", "embedding_lr/fig3", "--scale", "paper"]) == 0
+    assert main(["show", "cost", "embedding_lr/fig3", "--scale", "paper"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "scale paper, data embedded"
     assert lines[1].startswith("hours: one H100") and lines[1].endswith("; of the runs to do")
@@ -418,7 +418,7 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
 
 
 def test_hours_default_to_the_h100(capsys):
-    assert main(["cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
+    assert main(["show", "cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "one H100 at 40 % (assumed) of its dense peaks" in lines[1]
     assert fields(lines[-1])[-1] == "550"
@@ -465,7 +465,7 @@ def test_files_of_images_take_the_cores_that_feed_a_gpu():
 
 
 def test_a_price_says_whether_the_cores_or_the_gpu_bind(monkeypatch, tmp_path, capsys):
-    call = ["cost", "effective_theory/fig1", "--scale", "paper", "--config", "data=real"]
+    call = ["show", "cost", "effective_theory/fig1", "--scale", "paper", "--config", "data=real"]
 
     def said(cores):
         site = tmp_path / "site.yaml"
@@ -483,7 +483,7 @@ def test_a_price_says_whether_the_cores_or_the_gpu_bind(monkeypatch, tmp_path, c
     assert warned.startswith("warning: ") and "and 2 are there: they bind" in warned
     assert few / enough == pytest.approx(needed / 2, rel=0.01)
     monkeypatch.delenv("REPRO_SITE")
-    assert main(["cost", "upscaling/fig4", "--scale", "paper"]) == 0
+    assert main(["show", "cost", "upscaling/fig4", "--scale", "paper"]) == 0
     assert "images: " not in capsys.readouterr().out
 
 
@@ -545,7 +545,7 @@ def test_hours_of_a_gpu_count_every_run_once_and_no_finished_one(monkeypatch):
     ],
 )
 def test_a_mistake_is_named(capsys, words, message):
-    assert main(["cost", *words]) == 1
+    assert main(["show", "cost", *words]) == 1
     assert message in capsys.readouterr().err
 
 
@@ -576,7 +576,7 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
 
 def test_more_than_one_pass_over_a_corpus_is_warned_of(capsys):
     """BART reads 5.2e10 tokens, of 1e11 on the hub, and of 150,000 words that are generated."""
-    words = ["cost", "effective_theory/fig4", "--scale", "paper"]
+    words = ["show", "cost", "effective_theory/fig4", "--scale", "paper"]
     assert main([*words, "--config", "data=real"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("fineweb_100b (real): 0.52") and "about 1e+11 tokens" in last
@@ -602,7 +602,7 @@ def test_made_runs_are_found_in_the_store(suite):
 
 @pytest.mark.slow
 def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsys):
-    assert main(["cost", "--scale", "paper"]) == 0
+    assert main(["show", "cost", "--scale", "paper"]) == 0
     said = capsys.readouterr().out.splitlines()[4:]
     told = [x for x in said if "passes over" not in x and not x.startswith("warning: ")]
     header, *lines, images = told
@@ -625,7 +625,7 @@ def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsy
 @pytest.mark.slow
 def test_every_figure_is_priced_at_every_scale(capsys):
     for scale in (s for s in SCALES if s != "overnight"):
-        assert main(["cost", "all", "--scale", scale]) == 0
+        assert main(["show", "cost", "all", "--scale", scale]) == 0
         text = capsys.readouterr().out
         suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
         for name in filter(suite.offers, catalog.figure_names()):
