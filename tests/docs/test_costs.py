@@ -20,7 +20,7 @@ def test_the_page_s_tables_are_what_the_command_writes(tmp_path):
     """After a new study or record: python -m repro cost --page docs/cost.md"""
     copy = tmp_path / "cost.md"
     copy.write_text(PAGE.read_text())
-    assert main(["cost", "--page", str(copy)]) == 0
+    assert main(["show", "cost", "--page", str(copy)]) == 0
     assert copy.read_text() == PAGE.read_text(), "python -m repro cost --page docs/cost.md"
 
 
@@ -50,7 +50,7 @@ def test_the_figures_that_a_gpu_of_40_gb_loses_are_named():
 
 def test_a_page_without_marks_is_refused(tmp_path, capsys):
     (tmp_path / "page.md").write_text("nothing")
-    assert main(["cost", "--page", str(tmp_path / "page.md")]) == 1
+    assert main(["show", "cost", "--page", str(tmp_path / "page.md")]) == 1
     assert "page.md: has no lines <!-- from here" in capsys.readouterr().err
 
 
