@@ -10,8 +10,7 @@ from repro.core import catalog
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
 from repro.products import records
-from repro.report import laws, marks
-from repro.transfer_bench import leaders
+from repro.report import marks
 from repro.verdicts import preregistration
 
 PAGES = ["README.md", "CHANGELOG.md"]
@@ -73,8 +72,8 @@ def test_every_interval_in_prose_is_on_record(page):
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.S)  # what calls print
     text = re.sub(r"<!-- table -->.*?<!-- end -->", "", text, flags=re.S)  # of a benchmark
     # What tests/figures/test_transfer.py and tests/report/test_laws.py hold.
-    for command in (leaders.PAGE, laws.PAGE):
-        made = re.escape(marks.begin(command)) + ".*?" + re.escape(marks.END)
+    for part in ("board", "laws"):
+        made = re.escape(marks.begin(part)) + ".*?" + re.escape(marks.END)
         text = re.sub(made, "", text, flags=re.S)
     lost = [found.group() for found in INTERVAL.finditer(text) if not on_record(found.groups())]
     assert lost == []

@@ -3,11 +3,10 @@
 import pandas as pd
 import pytest
 
-from repro.__main__ import main
 from repro.core import catalog, rows
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
-from repro.report import laws
+from repro.report import laws, marks
 from repro.report.laws import (
     ABSTRACT,
     AGREES,
@@ -178,11 +177,8 @@ def test_every_slope_on_file_is_asked_of_its_figure_or_is_read_off_its_table():
     assert wrong == []
 
 
-def test_the_page_s_tables_are_what_the_command_writes(tmp_path):
-    """After a new record: python -m repro show laws --page docs/laws.md"""
-    copy = tmp_path / "laws.md"
-    copy.write_text(PAGE.read_text())
-    assert main(["show", "laws", "--page", str(copy)]) == 0
-    assert copy.read_text() == PAGE.read_text(), "python -m repro show laws --page docs/laws.md"
-    text = copy.read_text()
+def test_the_page_s_tables_are_what_the_command_writes():
+    """After a new record: python -m repro new pages"""
+    text = PAGE.read_text()
+    assert marks.filled(PAGE, "laws", laws.lines) == text, f"python -m repro {marks.COMMAND}"
     assert all(f"| `{each.law}`: {each.quantity}" in text for each in laws.laws())
