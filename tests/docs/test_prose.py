@@ -45,7 +45,7 @@ def plain(interval: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def measured() -> list[tuple[float, ...]]:
-    """Value and interval of every test and reading, and of what was known when one was registered."""
+    """Value and interval of every test and reading, and of what a registered row says was known."""
     papers = {name.split("/")[0] for name in catalog.figure_names()}
     known = [row.known for p in papers for row in preregistration.registered(p)]  # written once
     kept = [found.groups() for text in known for found in INTERVAL.finditer(text)]
