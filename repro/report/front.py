@@ -68,11 +68,9 @@ class Matrix:
 
 
 def tested(site: Site) -> dict[str, Tested]:
-    """`<paper>/<test>` -> the test, in the order of the papers and figures; without the scale that
-    proves the pipeline alone, unless it is the configured one."""
-    shown = [t for t in site.tests if t.row["scale"] in ({*SCALES[1:], site.suite.config.scale})]
-    views = {id(test.row): test for test in shown}
-    found = status.by_test(test.row for test in shown)
+    """`<paper>/<test>` -> the test, in the order of the papers and figures."""
+    views = {id(test.row): test for test in site.tests}
+    found = status.by_test(test.row for test in site.tests)
     return {
         f"{paper}/{name}": Tested([views[id(row)] for row in rows])
         for (paper, name), rows in found.items()

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from repro.__main__ import main
 from repro.core import catalog, discovery
 from repro.core.study import WORKSTATION
+from repro.errors import UserError
 from repro.lineage.checkout import ROOT
-from repro.report import costs
+from repro.report import costs, marks
 from repro.workflow import budget
 from repro.workflow.cluster import Site
 
@@ -16,12 +16,10 @@ PAGE = ROOT / "docs" / "cost.md"
 
 
 @pytest.mark.slow
-def test_the_page_s_tables_are_what_the_command_writes(tmp_path):
-    """After a new study or record: python -m repro cost --page docs/cost.md"""
-    copy = tmp_path / "cost.md"
-    copy.write_text(PAGE.read_text())
-    assert main(["cost", "--page", str(copy)]) == 0
-    assert copy.read_text() == PAGE.read_text(), "python -m repro cost --page docs/cost.md"
+def test_the_page_s_tables_are_what_the_command_writes():
+    """After a new study or record: python -m repro new pages"""
+    text = PAGE.read_text()
+    assert marks.filled(PAGE, "cost", costs.lines) == text, f"python -m repro {marks.COMMAND}"
 
 
 def test_the_page_has_every_figure_and_dataset():
@@ -48,10 +46,10 @@ def test_the_figures_that_a_gpu_of_40_gb_loses_are_named():
     assert named == {n for n in catalog.figure_names() if budget.too_large(suite, [n], site)}
 
 
-def test_a_page_without_marks_is_refused(tmp_path, capsys):
+def test_a_page_without_marks_is_refused(tmp_path):
     (tmp_path / "page.md").write_text("nothing")
-    assert main(["cost", "--page", str(tmp_path / "page.md")]) == 1
-    assert "page.md: has no lines <!-- from here" in capsys.readouterr().err
+    with pytest.raises(UserError, match="page.md: has no lines <!-- from here"):
+        marks.filled(tmp_path / "page.md", "cost", list)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """The numbers in prose are on record: an interval in README, docs and the studies' pages is one of
-a judged claim, of a table beside it, or of a second arithmetic, to the digit."""
+a test or reading, or of a table beside it, to the digit."""
 
 import re
 from functools import cache
@@ -10,9 +10,8 @@ from repro.core import catalog
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
 from repro.products import records
-from repro.report import laws, marks
-from repro.transfer_bench import leaders
-from repro.verdicts import earlier, evidence, preregistration
+from repro.report import marks
+from repro.verdicts import preregistration
 
 PAGES = ["README.md", "CHANGELOG.md"]
 PAGES += sorted(
@@ -25,15 +24,16 @@ INTERVAL = re.compile(rf"({NUMBER})(?:\s*%|\s+points|\s+nats)?\s*\[({NUMBER}),\s
 
 
 @cache
-def claims():
-    return read_json(records.RECORDS / "claims.json")["claims"]
+def rows():
+    every = read_json(records.RECORDS / records.CLAIMS)
+    return every["tests"] + every["readings"]
 
 
 @cache
 def texts() -> set[tuple[str, ...]]:
     """Intervals that figures' pages and details on record print."""
     pages = [path.read_text() for path in ROOT.glob("records/*/*/*/*/*.md")]
-    details = [row["detail"] for row in claims()]
+    details = [row["detail"] for row in rows()]
     found = (found for text in [*pages, *details] for found in INTERVAL.finditer(text))
     return {plain(each.groups()) for each in found}
 
@@ -45,13 +45,11 @@ def plain(interval: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def measured() -> list[tuple[float, ...]]:
-    """Value and interval of every judged claim, and of those under a second arithmetic."""
+    """Value and interval of every test and reading, and of what a registered row says was known."""
     papers = {name.split("/")[0] for name in catalog.figure_names()}
-    kept = [(s.measured, s.low, s.high) for p in papers for s in evidence.seconds(p)]
-    kept += [(e.measured, e.low, e.high) for p in papers for e in earlier.of_paper(p)]
     known = [row.known for p in papers for row in preregistration.registered(p)]  # written once
-    kept += [found.groups() for text in known for found in INTERVAL.finditer(text)]
-    judged = [(row["measured"], row["low"], row["high"]) for row in claims()]
+    kept = [found.groups() for text in known for found in INTERVAL.finditer(text)]
+    judged = [(row["measured"], row["low"], row["high"]) for row in rows()]
     return [tuple(map(float, each)) for each in [*judged, *kept] if not {None, ""} & {*each}]
 
 
@@ -74,8 +72,8 @@ def test_every_interval_in_prose_is_on_record(page):
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.S)  # what calls print
     text = re.sub(r"<!-- table -->.*?<!-- end -->", "", text, flags=re.S)  # of a benchmark
     # What tests/figures/test_transfer.py and tests/report/test_laws.py hold.
-    for command in (leaders.PAGE, laws.PAGE):
-        made = re.escape(marks.begin(command)) + ".*?" + re.escape(marks.END)
+    for part in ("board", "laws"):
+        made = re.escape(marks.begin(part)) + ".*?" + re.escape(marks.END)
         text = re.sub(made, "", text, flags=re.S)
     lost = [found.group() for found in INTERVAL.finditer(text) if not on_record(found.groups())]
     assert lost == []

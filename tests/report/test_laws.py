@@ -3,11 +3,10 @@
 import pandas as pd
 import pytest
 
-from repro.__main__ import main
-from repro.core import rows
+from repro.core import catalog, rows
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
-from repro.report import laws
+from repro.report import laws, marks
 from repro.report.laws import (
     ABSTRACT,
     AGREES,
@@ -19,7 +18,7 @@ from repro.report.laws import (
     Law,
     Slope,
 )
-from repro.verdicts import bounds
+from repro.verdicts.results import NOISE, PROBLEM
 
 PAGE = ROOT / "docs" / "laws.md"
 WIDTH = "best rate against width"
@@ -37,15 +36,15 @@ def slope(where="SP; SGD", over="", chosen="", quantity=WIDTH):
     return Slope("a/b", "b.c", quantity, where, over, chosen)
 
 
-def claim(low, high, reason=""):
-    """A judged claim, as far as a slope is read off it."""
+def row(low, high, *doubts):
+    """A judged test, as far as a slope is read off it."""
     middle = None if low is None else (low + high) / 2
-    ends = {"measured": middle, "low": low, "high": high}
-    return ends | {"scale": "reduced", "data": "embedded", "n": 5, "reason": reason}
+    found = {"scale": "reduced", "data": "embedded", "n": 5, "measured": middle}
+    return found | {"low": low, "high": high, "doubts": [{"code": c, "of": of} for c, of in doubts]}
 
 
-def said(of, low, high, reason="", **words):
-    return laws.says(of, laws.of_claim(slope(**words), claim(low, high, reason)))
+def said(of, low, high, *doubts, **words):
+    return laws.says(of, laws.of_row(slope(**words), row(low, high, *doubts)))
 
 
 @pytest.mark.parametrize(
@@ -67,15 +66,16 @@ def test_what_was_read_in_an_abstract_alone_is_never_called_excluded():
     assert said(law(place=ABSTRACT), 0.1, 0.2) == DIFFERS
     assert said(law(place=ABSTRACT), -0.6, -0.4) == AGREES
     texts = [each for each in laws.laws() if each.place == ABSTRACT]
-    found = laws.on_record(laws.slopes(), laws.claims())
+    found = laws.on_record(laws.slopes(), laws.measured())
     assert texts and EXCLUDED not in {laws.says(each, f) for each in texts for f in found}
 
 
-def test_a_problem_of_the_record_is_no_exclusion_and_the_claim_s_own_bound_no_problem():
-    assert said(law(), 0.1, 0.2, "a seed's curve has no minimum inside the grid") == UNTOLD
+def test_a_problem_of_the_record_is_no_exclusion_and_the_test_s_own_bound_no_problem():
+    assert said(law(), 0.1, 0.2, (PROBLEM, "a curve has no minimum inside the grid")) == UNTOLD
     assert said(law(), None, None) == UNTOLD
-    own = "scale: meant for paper; noise: the interval reaches over the bound"
-    assert said(law(), 0.1, 0.2, own) == EXCLUDED
+    assert said(law(), 0.1, 0.2, (NOISE, "")) == EXCLUDED
+    reading = {k: v for k, v in row(0.1, 0.2).items() if k != "doubts"} | {"problem": "one run"}
+    assert laws.of_row(slope(), reading).doubt == "one run"
 
 
 def test_near_is_nearer_with_every_value_than_half_way_to_the_next_power():
@@ -87,7 +87,7 @@ def test_near_is_nearer_with_every_value_than_half_way_to_the_next_power():
 def test_an_interval_over_three_usual_powers_tells_nothing():
     assert said(law(), -1.1, -0.05) == said(law(), 0.0, 1.0) == UNTOLD
     assert said(law(), -1.0, -0.05) == AGREES
-    assert "spans 1 or more" in laws.of_claim(slope(), claim(-1.1, -0.05)).doubt
+    assert "spans 1 or more" in laws.of_row(slope(), row(-1.1, -0.05)).doubt
 
 
 @pytest.mark.parametrize(
@@ -171,21 +171,14 @@ def test_at_least_twelve_laws_are_of_the_last_three_years_and_some_are_measured(
     assert {"depth-universal", "sp-sgd-cross-entropy"} <= {each.law for each in measured}
 
 
-def test_every_slope_on_file_is_a_claim_of_its_figure_or_is_read_off_its_table():
-    claims = {
-        (f"{paper}/{each.id.split('.')[0]}", each.id)
-        for paper, of in bounds.by_paper().items()
-        for each in of
-    }
-    wrong = [s for s in laws.slopes() if not s.over and (s.figure, s.slope) not in claims]
+def test_every_slope_on_file_is_asked_of_its_figure_or_is_read_off_its_table():
+    asked = {(n, each.id) for n in catalog.figure_names() for each in catalog.figure(n).answers}
+    wrong = [s for s in laws.slopes() if not s.over and (s.figure, s.slope) not in asked]
     assert wrong == []
 
 
-def test_the_page_s_tables_are_what_the_command_writes(tmp_path):
-    """After a new record: python -m repro laws --page docs/laws.md"""
-    copy = tmp_path / "laws.md"
-    copy.write_text(PAGE.read_text())
-    assert main(["laws", "--page", str(copy)]) == 0
-    assert copy.read_text() == PAGE.read_text(), "python -m repro laws --page docs/laws.md"
-    text = copy.read_text()
+def test_the_page_s_tables_are_what_the_command_writes():
+    """After a new record: python -m repro new pages"""
+    text = PAGE.read_text()
+    assert marks.filled(PAGE, "laws", laws.lines) == text, f"python -m repro {marks.COMMAND}"
     assert all(f"| `{each.law}`: {each.quantity}" in text for each in laws.laws())

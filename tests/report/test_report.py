@@ -25,9 +25,8 @@ from repro.report import address, build, model, pages, settings, text
 from repro.report.plot import LAST, plot
 from repro.report.strip import strip
 from repro.verdicts import badge as badges
-from repro.verdicts.answers import above, reported, within
 from repro.verdicts.figure import View
-from repro.verdicts.words import TOLD_FIRST
+from repro.verdicts.words import STATUSES
 
 pytestmark = pytest.mark.long
 
@@ -37,17 +36,17 @@ PAGE = "figures/reduced/embedded/embedding_lr/table2"
 
 
 class Elements(HTMLParser):
-    """Ids and addresses of a page, the verdicts of its rows, and its texts."""
+    """Ids, classes and addresses of a page, and its texts."""
 
     def __init__(self, page: Path | str):
         super().__init__()
-        self.ids, self.addresses, self.texts, self.verdicts = [], [], [], []
+        self.ids, self.addresses, self.texts, self.classes = [], [], [], []
         self.feed(page if isinstance(page, str) else page.read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         self.ids += [found["id"]] if "id" in found else []
-        self.verdicts += [found["data-verdict"]] if "data-verdict" in found else []
+        self.classes += (found.get("class") or "").split()
         self.addresses += [(tag, found[name]) for name in ("href", "src") if name in found]
 
     def handle_data(self, data):
@@ -99,13 +98,20 @@ def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, r
         folder: len([page for page in found if page.is_relative_to(root / folder)])
         for folder in ("papers", "figures", "claims")
     }
-    claims = {(row["paper"], row["claim"]) for row in read_json(root / "claims.json")["claims"]}
-    assert counts["claims"] == len(claims) > 0, "a page each, whatever the scale"
-    # Two figures at two scales, and of one there are records of WikiText-2 itself; or at three.
-    assert counts["figures"] == {"site": 2 * 2 + 1, "transfer": 2 * 3}[name]
+    tests = {
+        (row["figure"].split("/")[0], row["test"])
+        for row in read_json(root / "claims.json")["tests"]
+    }
+    assert counts["claims"] == len(tests) > 0, "a page each, whatever the scale"
+    moved = sorted((root / "claims").rglob("*.html"))
+    for page in moved:
+        [(_, to)] = Elements(page).addresses
+        assert (page.parent / unquote(to)).with_suffix(".md").is_file(), "it leads on"
+    # Two figures, of one also on WikiText-2 itself; or two at two scales. None of smoke.
+    assert counts["figures"] == {"site": 2 + 1, "transfer": 2 * 2}[name]
     assert counts["papers"] == 1
     start = {root / f"{page}.md" for page in ("index", "claims", "figures")}
-    boards = 3 * (name == "transfer")
+    boards = 2 * (name == "transfer")
     assert len(found) == sum(counts.values()) + len(start) + boards and start <= {*found}
     assert len(catalog.figure_names()) > 5
     elements = {page: Elements(page) for page in found}
@@ -123,45 +129,34 @@ def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, r
                 assert unquote(anchor) in elements[target].ids, f"{page}: {to}"
 
 
-def test_every_claim_has_a_row_a_card_and_a_line_in_the_downloads(site):
-    index = Elements(site / "claims.md")
+def test_every_test_has_a_page_a_card_and_a_line_in_the_downloads(site):
     with (site / "claims.csv").open(newline="") as lines:
         table = list(csv.DictReader(lines))
-    rows = json.loads((site / "claims.json").read_text())["claims"]
-    assert len(rows) == len(table) == 6 + 2  # of two figures at two scales, one on a folder too
+    rows = read_json(site / "claims.json")["tests"]
+    assert len(rows) == len(table) > 0
     for row in rows:
-        assert f"{row['scale']}/{row['data']}/{row['paper']}/{row['claim']}" in index.ids
         page = site / f"figures/{row['scale']}/{row['data']}/{row['figure']}.html"
-        assert row["claim"] in Elements(page.with_suffix(".md")).ids
-        own = Elements(site / f"claims/{row['paper']}/{row['claim']}.md")
-        target = f"../../{page.relative_to(site).as_posix()}#{row['claim']}"
-        assert target in [unquote(address) for _, address in own.addresses]
+        assert row["test"] in Elements(page.with_suffix(".md")).ids
+        own = Elements(site / f"claims/{row['figure'].split('/')[0]}/{row['test']}.md")
+        target = page.relative_to(site).as_posix()
+        assert f"../../{target}#{row['test']}" in [unquote(to) for _, to in own.addresses]
     recorded = read_json(RECORDED / "embedding_lr/table2.json")
-    place = {"scale": "reduced", "data": "embedded"}
-    last = [row for row in rows if place.items() <= {k: row[k] for k in place}.items()][-1]
-    assert recorded["claims"][-1].items() <= last.items()
-    assert last["data_sha256"] == recorded["data_sha256"]
-    assert (site / f"{PAGE}.csv").read_bytes() == (
-        RECORDED / "embedding_lr/table2.csv"
-    ).read_bytes()
-    assert (site / f"{PAGE}.png").read_bytes() == (
-        RECORDED / "embedding_lr/table2.png"
-    ).read_bytes()
+    for suffix in ("csv", "png"):
+        kept = RECORDED / f"embedding_lr/table2.{suffix}"
+        assert (site / f"{PAGE}.{suffix}").read_bytes() == kept.read_bytes()
     assert read_json(site / f"{PAGE}-provenance.json") == recorded["provenance"]
 
 
 def test_records_of_a_folder_are_reached_from_the_start(site):
     """Found in review: no page of the report led to what was measured on real text."""
     [folder] = (site / "figures/reduced").glob("embedded+wikitext2=folder-*")
-    assert folder.name in Elements(site / "claims.md").text, "a choice of data"
     page = f"figures/reduced/{folder.name}/embedding_lr/fig2.md"
-    assert "reduced scale, wikitext2 of a folder" in Elements(site / "claims.md").text
     words = Elements(site / page).text
     assert "text from folder wikitext-2 (train.txt sha256 f0737ed3)" in words
     assert "wikitext2=FOLDER" in words, "the command says where one's own folder goes"
-    of_claim = Elements(site / "claims/embedding_lr/fig2.zipf-exponent.md")
-    places = ("reduced scale", "reduced scale, wikitext2 of a folder", "smoke scale")
-    assert all(place in of_claim.text for place in places), "every verdict beside the others"
+    of_test = Elements(site / "claims/embedding_lr/fig2.zipf-exponent.md")
+    places = ("reduced scale", "reduced scale, wikitext2 of a folder")
+    assert all(place in of_test.text for place in places), "every verdict beside the others"
 
 
 @pytest.fixture(scope="module")
@@ -169,70 +164,53 @@ def headline(tmp_path_factory):
     return its_pages(tmp_path_factory.mktemp("clone"), "embedding_lr/fig3,upscaling/table1")
 
 
-def test_answers_come_before_counts_and_registered_verdicts_before_demonstrations(headline):
+def test_answers_come_before_papers_and_the_words(headline):
     words = Elements(headline / "index.md").text
-    order = [
-        "registered before their runs",
-        "Does the best embedding rate fall as",
-        "Registered before its runs; its settings",
-        "These are tests",
-        "How sure is this?",
-        "By paper and kind of claim",
-    ]
-    assert [words.index(each) for each in order] == sorted(words.index(each) for each in order)
-    registered = words[words.index("These are tests") : words.index("How sure is this?")]
-    verdicts = [row["verdict"] for row in read_json(headline / "claims.json")["claims"]]
-    assert {"inconclusive", "reproduced"} <= {*verdicts}
-    assert registered.index("reproduced") < registered.index("inconclusive"), "told ones first"
-    assert "overnight scale" in registered and "reduced scale" in registered, "beside each other"
+    order = ["registered before their runs", "Does the best embedding rate fall as", "By paper"]
+    places = [words.index(each) for each in [*order, "What the words mean"]]
+    assert places == sorted(places)
+    assert all(status.meaning in words for status in STATUSES.values())
 
 
-def test_a_table_of_claims_is_by_paper_and_kind_and_refuted_first(headline):
+def test_the_statements_have_three_filters_and_every_test_a_line(headline):
     page = (headline / "claims.md").read_text()
-    groups = [Elements(part) for part in page.split('class="group"')[1:]]
-    heads = [" ".join(group.texts[:2]).strip() for group in groups]
-    assert [head.split(",")[1].split()[0] for head in heads] == [
-        "training",
-        "control",
-        "self-check",
-    ]
-    first = page.split('class="group"')[1]
-    found = re.findall(r'data-verdict="([^"]*)".* data-measured="([^"]*)" data-n="(\d+)"', first)
-    ran = [verdict for verdict, _, n in found if n != "0"]
-    assert ran == sorted(ran, key=TOLD_FIRST.index) and len({*ran}) > 2
-    assert [n != "0" for _, _, n in found] == [True] * len(ran) + [False] * (len(found) - len(ran))
-    assert page.count(" data-ours>") == 2, "and ours are folded"
+    fields = re.findall(r'<(?:input|select)[^>]* name="(\w+)"', page)
+    assert fields == ["q", "status", "paper"]
+    assert {*re.findall(r'data-status="([^"]*)"', page)} <= {*STATUSES}
+    assert page.count('<details class="statement"') > 2
+
+
+def test_a_paper_s_matrix_is_short_and_every_cell_a_link_to_a_test(headline):
+    page = (headline / "papers/embedding_lr.md").read_text()
+    bodies = re.findall(r'<table class="matrix.*?<tbody>(.*?)</tbody>', page, flags=re.S)
+    assert bodies and max(body.count("<tr>") for body in bodies) <= 20
+    cells = re.findall(r'<(\w+) class="cell [^"]*" href="([^"]*)"', "".join(bodies))
+    assert cells and {tag for tag, _ in cells} == {"a"}
+    for _, to in cells:
+        assert (headline / "papers" / unquote(to)).resolve().with_suffix(".md").is_file()
 
 
 FIG3 = "figures/reduced/embedded/embedding_lr/fig3.md"
 
 
-def test_a_figure_s_page_leads_with_what_is_judged_and_registered(headline):
-    """Found in review: it began with a claim that is not run at this scale."""
-    words = Elements(headline / FIG3).text
-    lead = words[words.index("“") :][:400]
-    assert lead.startswith("“The optimal embedding learning rate falls with width as d")
-    assert "as the paper prints it, without LayerNorm.” Reproduced" in lead
-    assert "0.5 itself is outside the interval: slope" in lead
-    assert "5 to 6 seeds" in words, "of what was run"
-    first = words.index("not run here")
-    assert words.rindex("no LayerNorm") < first, "what was not run is last"
+def test_a_figure_s_page_has_six_tests_in_sight_readings_and_a_line_of_larger_scales(headline):
+    for path in (headline / "figures").rglob("*.md"):
+        body = path.read_text().partition('<h2 id="tests">')[2].partition("</section>")[0]
+        seen = re.sub(r"<details><summary>\d+ tests? more.*", "", body, flags=re.S)
+        assert seen.count('<article class="card claim"') <= 6, path
+        assert len(re.findall(r"At \S.* more tests? binds?:", body)) <= 1, path
+    page = (headline / FIG3).read_text()
+    readings = page.partition('<h2 id="readings">')[2].partition("</section>")[0]
+    assert readings.count("<tr>") > 1 and "verdict" not in Elements(readings).classes
+    assert "At scale overnight" in page
 
 
-def test_a_test_that_was_registered_is_not_said_to_be_no_test(headline, site):
-    """Found in review: of every figure whose settings were chosen after seeing results."""
-    words = Elements(headline / FIG3).text
-    assert "no independent test" not in words
-    assert "1 of 14 claims below was registered before the runs" in words
-
-
-def test_a_claim_s_page_says_that_the_printed_value_is_outside_the_interval(headline):
+def test_a_test_s_page_says_that_the_printed_value_is_outside_the_interval(headline):
     """Found in review: it said `reproduced`, and that in its table of places alone."""
     page = Elements(headline / "claims/embedding_lr/fig3.sqrt-d-rule-as-printed.md").text
     outside = "0.5 itself is outside the interval"
-    lead = page[page.index("Reproduced at") :]
+    lead = page[page.index("Reproduced:") :]
     assert outside in lead[: lead.index("At every scale")]
-    assert page.count(outside) >= 4, "in words, beside its mark, and at every scale"
     for name in ("index", "claims", FIG3.removesuffix(".md")):
         assert outside in Elements(headline / f"{name}.md").text, name
 
@@ -246,7 +224,6 @@ def test_a_shared_link_shows_a_picture_and_a_verdict(headline):
     for name in (
         "index",
         "claims/embedding_lr/fig3.sqrt-d-rule-as-printed",
-        "claims/upscaling/table1.widening",
     ):
         page = headline / f"{name}.md"
         values = {key.rpartition(":")[2]: value for key, value in meta(page).items()}
@@ -267,7 +244,7 @@ def test_published_pages_have_addresses_and_a_form_to_challenge(headline, tmp_pa
     said = meta(folder / page)
     results = "https://site.test/r/results"
     assert said["property=og:url"] == f"{results}/{page.removesuffix('.md')}.html"
-    picture = "figures/reduced/embedded/embedding_lr/fig3.png"  # where it was registered
+    [picture] = re.findall(r'src="../../(figures/[^"]*png)"', (folder / page).read_text())[:1]
     assert said["property=og:image"] == f"{results}/{picture}"
     [form] = [a for _, a in Elements(folder / page).addresses if a.startswith("https://git.test")]
     asked = dict(parse_qsl(urlsplit(form).query))
@@ -285,10 +262,10 @@ def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypat
     monkeypatch.setattr(badges, "badge", lambda row, provenance: why)
     folder = its_pages(tmp_path, "embedding_lr/table2")
     words = Elements(folder / f"{PAGE}.md").text
-    assert badges.NOT_BEFORE in words and "younger than runs of commit f00" in words
-    for name in (f"{PAGE}-claims.json", "claims.csv"):
+    assert badges.NOT_BEFORE in words
+    for name in (f"{PAGE}-results.json",):
         assert "registered" not in (folder / name).read_text()
-    filed = read_json(folder / "claims.json")["claims"]
+    filed = read_json(folder / "claims.json")["tests"]
     assert {row["registered"] for row in filed} == {badges.NOT_BEFORE}, "worked out when written"
 
 
@@ -336,8 +313,8 @@ def test_a_link_to_what_a_report_lacks_is_left_out_and_one_to_nothing_is_an_erro
 
 def test_a_card_says_what_a_verdict_rests_on(site):
     words = Elements(site / "figures/reduced/embedded/embedding_lr/fig2.md").text
-    for row in read_json(RECORDED / "embedding_lr/fig2.json")["claims"]:
-        assert row["reason"] in words and row["quantity"].split("^")[0] in words
+    for row in read_json(RECORDED / "embedding_lr/fig2.json")["tests"]:
+        assert row["quantity"].split("^")[0] in words
     assert "WikiText-2" in words, "the data of the paper, beside those of the suite"
     assert "uv run snakemake figures/embedding_lr/fig2.pdf" in words
     assert "uv run snakemake verify --config figures=embedding_lr/fig2" in words
@@ -429,21 +406,23 @@ def test_a_setting_in_words():
     assert settings.in_words([None, True]) == "none, yes"
 
 
-ROW = {"measured": 1.0, "low": 0.5, "high": 1.5}
+def held(low, high, measured=1.0, ends=(0.5, 1.5)):
+    """The strip of a test with this bound."""
+    row = {"measured": measured, "low": ends[0], "high": ends[1]}
+    return strip(row | {"bound": {"low": low, "high": high}})
 
 
 def test_a_strip_holds_bound_and_interval_on_one_axis():
-    inside = strip(within(1.0, 1.0), ROW)
+    inside = held(0.0, 2.0)
     assert (
         inside.bound[0] < inside.interval[0] < inside.value < inside.interval[1] < inside.bound[1]
     )
     assert inside.value == 0.5
-    one_sided = strip(above(2.0), ROW)
+    one_sided = held(2.0, None)
     assert one_sided.bound[1] == 1.0 and one_sided.interval[1] < one_sided.bound[0]
-    assert strip(reported("no bound"), ROW).bound is None
-    assert strip(above(0.0), ROW | {"low": None, "high": None}).interval is None
-    assert strip(above(0.0), ROW | {"measured": None}) is None
-    wide = strip(within(1.0, 0.5), {"measured": 1e4, "low": 1e4, "high": 1e4})
+    assert held(0.0, None, ends=(None, None)).interval is None
+    assert held(0.0, None, measured=None) is None
+    wide = held(0.5, 1.5, 1e4, (1e4, 1e4))
     assert 0 < wide.bound[0] < wide.bound[1] < 0.5 < wide.value < 1, "logarithmic"
 
 
@@ -518,7 +497,7 @@ def test_a_line_of_html_is_a_heading_of_markdown():
     assert json.loads(text.plain(text.formulae('"d" < 1'))) == '"d" < 1'
 
 
-def test_a_page_that_moves_leads_to_what_it_led_to_and_to_claims():
+def test_a_page_that_moves_leads_to_what_it_led_to_and_to_tests():
     page = (
         "# Title\n\nSee `fig1.falls`, `other`, [notes](notes.md#a), [up](../../docs/a.md), "
         "[above](#top), [one](https://arxiv.org).\n\n![Figure 1](../../records/a/fig1.png)\n"
@@ -532,47 +511,6 @@ def test_a_page_that_moves_leads_to_what_it_led_to_and_to_claims():
     )
 
 
-def judged(**changed):
-    row = {
-        **{"kind": "training", "verdict": "reproduced", "seen": "agrees", "binds": True},
-        **{"statement": "It falls", "quantity": "slope", "expected": "below 0", "reason": ""},
-        **{"measured": -1.0, "low": -2.0, "high": -0.5, "chosen_after_seeing": ""},
-        **{"paper": "embedding_lr", "claim": "fig1.falls", "p": 0.004},
-        **{"left_out": "", "n": 3},
-    }
-    return row | changed
-
-
-def test_a_figure_in_one_sentence():
-    said = text.sentence([judged()])
-    assert said == "“It falls.” Reproduced: slope is -1 [-2, -0.5]; expected below 0."
-    away = judged(verdict="needs a larger scale", seen="differs", binds=False)
-    said = text.sentence([away, judged(), judged(kind="control")])
-    assert "Needs a larger scale, seen: differs: slope is -1" in said
-    assert said.endswith("Of the paper's 2 claims here: 1 reproduced and 1 for a larger scale.")
-    said = text.sentence([judged(kind="self-check")])
-    assert said == (
-        "No claim of the paper is judged by it; of the suite's own checks, 1 reproduced."
-    )
-    assert text.sentence([]) == "No claim is held against this figure."
-    bench = [judged(paper="transfer")] * 2
-    assert text.sentence(bench).endswith("Of the 2 claims here: 2 reproduced.")
-
-
-def test_what_qualifies_the_counts_is_said():
-    weak = judged(verdict="inconclusive", seen="inconclusive", p=0.3)
-    away = judged(verdict="needs a larger scale", seen="agrees", binds=False)
-    lines = text.how_sure([judged(chosen_after_seeing="steps"), weak, away, judged(kind="theory")])
-    assert lines[0] == "2 claims about training bind here: 1 reproduced and 1 inconclusive."
-    assert lines[1] == "1 claim of theory and arithmetic binds here: 1 reproduced."
-    assert "shown and not judged: 1 that agrees" in lines[2]
-    assert lines[3].startswith("Of the 1 reproduced claims about training, 1 rest on settings that")
-    assert lines[4].startswith("embedding_lr: 4 judged random claims, of which 2 are told; 2 of")
-    ours = judged(paper="transfer"), judged(kind="control")
-    assert text.how_sure(ours) == []
-    assert text.how_sure([]) == []
-
-
 def test_a_paper_is_who_its_own_file_says():
     paper = model.paper("embedding_lr", [])
     assert (paper.heading, paper.year, paper.arxiv) == ("Hayou & Liu", "2025", "2506.15025v1")
@@ -580,20 +518,8 @@ def test_a_paper_is_who_its_own_file_says():
     assert (unknown.heading, unknown.title, unknown.arxiv) == ("mine", "mine", "")
 
 
-def test_seeds_are_counted_where_something_is_random():
-    random = judged(n=3, low=-2.0, high=-0.5)
-    same = judged(n=2, low=-1.0, high=-1.0)
-    fixed = judged(kind="arithmetic", n=1, low=-1.0, high=-1.0)
-    seeds = [model.ClaimView(row, "page.html", None, None).seeds for row in (random, same, fixed)]
-    assert seeds == ["3", "2", "exact"]
-
-
-def test_json_in_a_page_does_not_end_its_script():
-    assert "</script>" not in pages.script_json({"a": "</script>"})
-
-
 @pytest.mark.slow
-def test_the_whole_site_takes_a_minute_and_its_search_knows_claims_and_figures(tmp_path):
+def test_the_whole_site_takes_a_minute_and_its_search_knows_tests_and_figures(tmp_path):
     """A minute of one core, with nothing heavy loaded; Sphinx is a process of its own."""
     code = """
 import sys, time
@@ -602,7 +528,7 @@ assert main(["report"]) == 0
 heavy = {"torch", "matplotlib", "seaborn", "scipy"} & set(sys.modules)  # tables need pandas
 assert not heavy, heavy
 spent = time.process_time() + sum(__import__("os").times()[2:4])
-assert spent < 90, spent
+assert spent < 60, spent
 """
     call = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
@@ -611,8 +537,8 @@ assert spent < 90, spent
     index = (site / "searchindex.js").read_text()
     found = json.loads(index[index.index("{") : index.rindex("}") + 1])
     assert len(found["docnames"]) == len({*found["docnames"]})
-    claims = read_json(site / "results/claims.json")["claims"]
-    for row in claims:
-        assert f"results/claims/{row['paper']}/{row['claim']}" in found["docnames"]
+    for row in read_json(site / "results/claims.json")["tests"]:
+        name = f"{row['figure'].split('/')[0]}/{row['test']}"
+        assert f"results/claims/{name}" in found["docnames"]
     named = {f"results/figures/reduced/embedded/{name}" for name in catalog.figure_names()}
     assert len(named & {*found["docnames"]}) > 50 and "library" in found["docnames"]

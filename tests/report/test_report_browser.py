@@ -7,7 +7,6 @@ import re
 import pytest
 from in_browser import DESK, MARKS, PHONE, axe, browser, opening  # noqa: F401
 from recorded import a_site
-from repro.verdicts.judged_claims import of_a_paper
 
 pytestmark = MARKS
 FIGURE = "figures/reduced/embedded/embedding_lr/fig3.html"
@@ -32,36 +31,8 @@ def visit(browser, site):  # noqa: F811
         yield visit
 
 
-def claims(site, **wanted):
-    rows = json.loads((site / "claims.json").read_text())["claims"]
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
-
-
 def shown(page):
-    return page.locator("#table tbody tr[data-verdict]:visible")
-
-
-def test_groups_show_what_is_refuted_and_open_and_a_row_has_an_address(visit, site):
-    page = visit("claims.html")
-    here = {"scale": "reduced", "data": "embedded"}
-    every = claims(site, **here, verdict="not reproduced")
-    refuted = [row for row in every if of_a_paper(row)]
-    assert len(refuted) < len(every), "ours are folded"
-    assert shown(page).count() == len(refuted) > 0
-    assert page.locator("#count").inner_text().startswith(f"{len(claims(site, **here))} of ")
-    group = page.get_by_role("button", name="Hayou & Liu, training")
-    assert group.get_attribute("aria-expanded") == "false"
-    group.click()
-    training = claims(site, **here, paper="embedding_lr", kind="training")
-    others = [row for row in refuted if row not in training]
-    assert shown(page).count() == len(training) + len(others) > len(refuted)
-    assert group.get_attribute("aria-expanded") == "true"
-    group.press("Enter")
-    assert shown(page).count() == len(refuted)
-    wanted = claims(site, scale="overnight", claim="fig3.sqrt-d-rule")[0]
-    row = visit("claims.html#overnight/embedded/embedding_lr/fig3.sqrt-d-rule").locator("tr:target")
-    row.wait_for(state="visible")
-    assert wanted["statement"].split("d^")[0] in row.inner_text()
+    return page.locator("#statements .statement:visible")
 
 
 # Pixels that a page had at 1400 and 390 in review, and what one scrolls: 40,248 and 100,790 of the
@@ -73,64 +44,39 @@ def test_a_page_is_no_longer_than_one_scrolls(visit, path, most, viewport):
     assert height <= most
 
 
-def test_filters_leave_the_claims_asked_for(visit, site):
+def test_filters_leave_the_statements_asked_for(visit):
     page = visit("claims.html")
-    here = {"scale": "reduced", "data": "embedded"}
-    filters = page.locator("#filters")
-    for name, value, wanted in (
-        ("verdict", "reproduced", {"verdict": "reproduced"}),
-        ("kind", "training", {"kind": "training"}),
-        ("binds", "no", {"binds": False}),
-        ("seen", "agrees", {"seen": "agrees"}),
-        ("paper", "upscaling", {"paper": "upscaling"}),
-        ("scale", "smoke", {"scale": "smoke"}),
+    filters, every = page.locator("#filters"), shown(page).count()
+    assert filters.locator("input, select").count() == 3 and every > 3
+    search = page.locator("article").get_by_role("searchbox")
+    for name, value, having in (
+        ("status", "reproduced", "[data-status=reproduced]"),
+        ("paper", "upscaling", "[data-paper=upscaling] li"),
     ):
         filters.locator(f"[name={name}]").select_option(value)
-        expected = claims(site, **(here | wanted))
-        assert shown(page).count() == len(expected), name
-        assert page.locator("#count").inner_text().startswith(f"{len(expected)} of ")
+        wanted = page.locator(f"#statements .statement{' ' * (name == 'status')}{having}")
+        found = wanted.evaluate_all("all => new Set(all.map(e => e.closest('details'))).size")
+        assert shown(page).count() == found > 0, name
+        assert page.locator("#count").inner_text().startswith(f"{found} of {every}")
+        page.reload()
+        assert shown(page).count() == found, "the address keeps what was asked"
         page.get_by_role("button", name="Reset").click()
-    named = [row for row in claims(site, **here) if "sqrt-d-rule" in row["claim"]]
-    page.locator("article").get_by_role("searchbox").fill("sqrt-d-rule")
-    assert shown(page).count() == len(named) > 0
-    page.reload()
-    assert shown(page).count() == len(named), "the address keeps what was asked"
-    page.locator("article").get_by_role("searchbox").fill("Figure 3  slope")
-    found = shown(page).all_inner_texts()
-    assert found and all("Figure 3" in text for text in found), "a place is one word"
-    page.locator("article").get_by_role("searchbox").fill("no such claim")
+    search.fill("Figure 3  rate")
+    texts = shown(page).all_inner_texts()
+    assert texts and all("Figure 3" in text or "Figures" in text for text in texts)
+    search.fill("no such statement")
     assert shown(page).count() == 0
     page.get_by_role("button", name="Show all").click()
-    assert shown(page).count() == len(claims(site))
+    assert shown(page).count() == every
 
 
-def test_a_click_on_a_head_sorts(visit):
+def test_a_statement_leads_to_its_tests_and_they_to_the_figure(visit):
     page = visit("claims.html")
-
-    def values(name):
-        cells = shown(page).evaluate_all(f"rows => rows.map(row => row.dataset.{name})")
-        return [float(cell) for cell in cells if cell]
-
-    head = page.get_by_role("columnheader", name="measured")
-    head.get_by_role("button").click()
-    assert head.get_attribute("aria-sort") == "ascending"
-    assert values("measured") == sorted(values("measured"))
-    head.get_by_role("button").press("Enter")
-    assert head.get_attribute("aria-sort") == "descending"
-    assert values("measured") == sorted(values("measured"), reverse=True)
-    page.get_by_role("columnheader", name="verdict").get_by_role("button").click()
-    assert values("rank") == sorted(values("rank"))
-
-
-def test_a_claim_s_row_leads_to_its_card(visit):
-    page = visit("claims.html")
-    page.locator("article").get_by_role("searchbox").fill("sqrt-d-rule-as-printed")
-    shown(page).locator("a").first.click()
-    card = page.locator("[id='fig3.sqrt-d-rule-as-printed']")
-    card.wait_for()  # a page of its own, which loads
-    card.locator("summary").click()
-    assert card.is_visible() and "Could it fail?" in card.inner_text()
-    assert page.url.endswith("embedding_lr/fig3.html#fig3.sqrt-d-rule-as-printed")
+    shown(page).first.locator("summary").click()
+    shown(page).first.locator("li a").first.click()
+    page.wait_for_url("**/claims/embedding_lr/*.html")
+    page.locator("article figure.picture a").first.click()
+    page.wait_for_url("**/figures/**")
     page.locator("article").get_by_role("link", name="What came out").click()
     assert page.locator("h1").inner_text().startswith("What came out")
 
@@ -209,7 +155,7 @@ def test_files_are_downloaded(visit, site):
     assert download.value.path().read_bytes() == (site / "claims.csv").read_bytes()
     page.get_by_role("link", name="JSON").click()  # from a folder, a browser shows it
     page.wait_for_url("**/claims.json")
-    assert json.loads(page.locator("pre").inner_text())["claims"] == claims(site)
+    assert json.loads(page.locator("pre").inner_text())["tests"]
 
 
 def test_a_theme_is_kept_over_pages(visit):
@@ -219,7 +165,7 @@ def test_a_theme_is_kept_over_pages(visit):
     page.locator(".theme-toggle:visible").first.click()
     assert page.evaluate(color) != dark
     page.locator("article").get_by_role("link", name="Hayou").first.click()
-    page.wait_for_selector("#claims")
+    page.wait_for_selector("#statements")
     assert page.evaluate(color) != dark
 
 
@@ -245,14 +191,14 @@ def test_on_a_phone_a_verdict_has_two_lines_and_no_column_is_out_of_sight(visit,
     lines = page.locator(".verdict:visible").evaluate_all(
         "all => all.map(each => each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight))"
     )
-    assert all(each < 2.3 for each in lines) and (lines or path == PAPER)
-    tables = page.locator("table:is(.stacked, .claims, .docutils):visible").evaluate_all(
+    assert all(each < 2.3 for each in lines) and (lines or path in (PAPER, "claims.html"))
+    tables = page.locator("table:is(.stacked, .docutils):visible").evaluate_all(
         "all => all.map(each => [each.getBoundingClientRect().left, "
         "each.getBoundingClientRect().right, each.parentElement.clientWidth, each.offsetWidth])"
     )
     for left, right, room, width in tables:
         assert left >= 0 and right <= PHONE["width"] and width <= room, "a column is beyond it"
-    assert tables
+    assert tables or path == "claims.html"
 
 
 def test_a_page_on_a_phone_shows_the_small_picture_and_a_wide_one_the_whole(visit):
