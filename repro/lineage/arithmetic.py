@@ -12,9 +12,6 @@ among them all that the ResNet uses.
 portable: runs are equal on both makers' CPUs without that; a training step takes up to three times
 as long.
 native: each CPU's fastest instructions, and MKL's own choice of kernels.
-nudged: avx2, and every run that trains starts with its weights moved by one unit in the last place.
-So it ends as it might on another CPU, at no cost: claims are held against it, to see which verdicts
-hang on a rounding.
 """
 
 import os
@@ -50,11 +47,9 @@ SETTINGS: dict[str, dict[str, str]] = {
     },
     "native": {},
 }
-SETTINGS["nudged"] = SETTINGS["avx2"] | {"REPRO_NUDGE": "1"}  # `repro.training.nudge`
-_OF_ONE_MAKER = ("avx2", "nudged")  # equal where MKL takes the kernels for one maker's CPUs
 DEFAULT = "avx2"
 UNKNOWN = "unknown"
-VARIABLES = tuple(SETTINGS["nudged"])
+VARIABLES = tuple(SETTINGS["avx2"])
 
 
 def apply(asked: str) -> str:
@@ -66,7 +61,7 @@ def apply(asked: str) -> str:
     `set_environment`.
     """
     name, notice = set_environment(asked)
-    if name in _OF_ONE_MAKER and maker() != "Intel" and "torch" not in sys.modules:
+    if name == "avx2" and maker() != "Intel" and "torch" not in sys.modules:
         why = mkl.ask_for_intels_kernels()
         if why:
             notice = (
@@ -102,7 +97,7 @@ def choose(asked: str) -> tuple[str, str]:
     machine = platform.machine()
     if machine.lower() not in ("x86_64", "amd64"):
         why = f"this CPU is no x86-64 ({machine})"
-    elif asked in ("avx2", "nudged") and not {"avx2", "fma"} <= _instructions():
+    elif asked == "avx2" and not {"avx2", "fma"} <= _instructions():
         why = "this CPU has no AVX2"
     else:
         return asked, ""
@@ -112,8 +107,8 @@ def choose(asked: str) -> tuple[str, str]:
 def in_force(device: str) -> str:
     """The arithmetic of this process, as a run's provenance names it.
 
-    device: "cpu" or "cuda". Where results are equal is named in brackets: for avx2 and nudged for
-    whose CPUs MKL's kernels are, for native the CPU's model.
+    device: "cpu" or "cuda". Where results are equal is named in brackets: for avx2 for whose
+    CPUs MKL's kernels are, for native the CPU's model.
     Raises UserError if the environment, or the instructions torch uses under it, match none of
     SETTINGS.
     """
@@ -132,7 +127,7 @@ def in_force(device: str) -> str:
             "--config arithmetic=NAME"
         )
     name = names[0]
-    if name in _OF_ONE_MAKER:
+    if name == "avx2":
         return f"{name} ({'Intel' if mkl.takes_avx2() else maker()})"
     return f"native ({cpu_model()}, {capability})" if name == "native" else name
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from repro.core import entry
-from repro.core.cells import frame, read_cell
+from repro.core.cells import read_cell
 from repro.core.discovery import selected_figures
 from repro.core.schedule import Cell
 from repro.core.suite import Suite
 from repro.errors import UserError, visible
 from repro.lineage.provenance import provenances
 from repro.products.records import describe, read_record, recorded
-from repro.products.run_table import as_csv, cell_ids
+from repro.products.run_table import cell_ids
 from repro.products.verify import (
     ROUNDING,
     TOLERANCE,
@@ -32,6 +32,7 @@ from repro.products.verify import (
 )
 from repro.verdicts.figure import figure_named
 from repro.verdicts.judging import called
+from repro.verdicts.tabulate import as_csv, frame
 from repro.workflow.jobs import Place, train_all
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     return "\n".join(lines)
 
 
-def _told(tests: list[Judged]) -> Iterator[str]:
+def _told(tests: Sequence[Judged]) -> Iterator[str]:
     """Statements, each with its tests below it; those of ours beside a paper's statement last, as
     of a figure with a reader's own settings."""
     groups: list[tuple[str, list[Judged]]] = []

@@ -152,7 +152,6 @@ class Task:
         """
         from repro import backend
         from repro.training.loop import fit
-        from repro.training.nudge import nudge_if_asked
 
         module = import_module(self.module)
         if hasattr(module, "run"):
@@ -162,7 +161,6 @@ class Task:
             return module.run(**spec, **context, progress=progress, checkpoint=checkpoint)
         place = backend.select(device, spec["threads"])
         training = self.build(spec, module.load_data(spec, inputs, place), place)
-        nudge_if_asked(training.model)
         return fit(training, progress=progress, checkpoint=checkpoint, final=final)
 
     def build(self, spec: Mapping, loaded: "Data", device: "torch.device | str") -> "Training":

@@ -15,5 +15,4 @@ ranks.py          the processes that share a run, a GPU each
 launch.py         starts them, and ends all if one fails
 distributed.py    one run's model, gradients and state over them
 late_compiler.py  torch's compiler, loaded when it is asked for
-nudge.py          a run's first weights moved by one unit in the last place
 """

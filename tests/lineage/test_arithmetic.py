@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import golden
 import pytest
-import torch
 from figure_files import draw, from_record
 from parameters import kept
 
@@ -20,7 +18,6 @@ from repro.errors import UserError
 from repro.lineage import arithmetic
 from repro.lineage.checkout import ROOT
 from repro.products.explain import explain
-from repro.training import nudge
 
 pytestmark = pytest.mark.long
 
@@ -254,17 +251,3 @@ def test_only_the_resnet_s_figures_depend_on_the_cpu():
     found = {name for name in catalog.figure_names() if suite.cpu_dependent(name)}
     names = [f"upscaling/{name}" for name in ("fig2", "fig8", "fig9", "resnet_target")]
     assert found == {*names, "transfer/sgd"}
-
-
-def test_a_nudged_run_starts_one_unit_in_the_last_place_higher(monkeypatch, tmp_path):
-    assert nudge.VARIABLE in arithmetic.SETTINGS["nudged"]
-    plain = golden.records("warm_start", tmp_path / "plain")
-    monkeypatch.setenv(nudge.VARIABLE, "1")
-    model = torch.nn.Linear(3, 2)
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    nudge.nudge_if_asked(model)
-    for name, parameter in model.named_parameters():
-        assert torch.equal(parameter, torch.nextafter(before[name], torch.tensor(torch.inf)))
-    nudged = golden.records("warm_start", tmp_path / "nudged")
-    assert nudged != plain
-    assert nudged == [golden.near(record) for record in plain]
