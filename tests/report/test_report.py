@@ -269,6 +269,18 @@ def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypat
     assert {row["registered"] for row in filed} == {badges.NOT_BEFORE}, "worked out when written"
 
 
+def test_every_class_of_the_templates_has_a_rule():
+    """Found in review: tables lost the rules by which they fit a phone."""
+    folder = ROOT / "repro" / "report"
+    style = re.sub(
+        r"{[^{}]*}|/\*.*?\*/", "", (folder / "static/report.css").read_text(), flags=re.S
+    )
+    ruled = {*re.findall(r"\.([a-z][\w-]*)", style)}
+    for path in (folder / "templates").iterdir():
+        found = re.findall(r'class="([^"]*)"', re.sub(r"{{.*?}}", "", path.read_text()))
+        assert {*" ".join(found).split()} - {"v-"} <= ruled, path.name
+
+
 def test_a_table_is_a_table_and_no_picture(site):
     page = Elements(site / f"{PAGE}.md")
     assert not [address for tag, address in page.addresses if tag == "img"]
