@@ -56,7 +56,7 @@ class Row:
 class Matrix:
     """How a paper's statements fared. columns: networks that several have tests of. rows: the
     paper's statements. ours: the suite's. checks: tests of what is only a check of the suite.
-    untested: statements that nothing tests yet."""
+    untested: statements that no test here is of."""
 
     columns: list[str]
     rows: list[Row]

@@ -184,6 +184,9 @@ def test_a_paper_s_matrix_is_short_and_every_cell_a_link_to_a_test(headline):
     page = (headline / "papers/embedding_lr.md").read_text()
     bodies = re.findall(r'<table class="matrix.*?<tbody>(.*?)</tbody>', page, flags=re.S)
     assert bodies and max(body.count("<tr>") for body in bodies) <= 20
+    for last in ("others", "tests"):
+        assert (f'data-label="{last}"' in page) == (f">{last}</th>" in page), "as on a phone"
+    assert re.search(r"\d+ statements without a test here", page), "others may have one elsewhere"
     cells = re.findall(r'<(\w+) class="cell [^"]*" href="([^"]*)"', "".join(bodies))
     assert cells and {tag for tag, _ in cells} == {"a"}
     for _, to in cells:
