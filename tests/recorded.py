@@ -43,9 +43,10 @@ def a_site(folder, figures):
     return folder / "report" / "results"
 
 
-def its_pages(folder, figures):
-    """The pages of the results of some figures as they are written, for Sphinx to render."""
+def its_pages(folder, figures, *asked):
+    """The pages of the results of some figures as they are written, for Sphinx to render. asked:
+    other settings, as `scale=smoke`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        pages.write(model.site(load([f"figures={figures}"])), folder)
+        pages.write(model.site(load([f"figures={figures}", *asked])), folder)
     return folder

@@ -6,14 +6,12 @@ A negative result is a result: what is not reproduced stands first everywhere.
 from dataclasses import dataclass
 
 from repro.core import discovery
-from repro.core.study import SCALES
 from repro.products import status
 from repro.report.model import FigureView, Site, TestView
 from repro.verdicts import statements
 from repro.verdicts.judging import decided_by
 from repro.verdicts.results import paper_of
 
-SMOKE = SCALES[0]
 FEWEST = 3  # statements that a column of a paper's matrix has tests of
 
 
@@ -58,7 +56,7 @@ class Row:
 class Matrix:
     """How a paper's statements fared. columns: networks that several have tests of. rows: the
     paper's statements. ours: the suite's. checks: tests of what is only a check of the suite.
-    untested: statements that nothing tests yet."""
+    untested: statements that no test here is of."""
 
     columns: list[str]
     rows: list[Row]

@@ -23,7 +23,7 @@ from repro.products import claims_json, forecast, summary
 from repro.products.known import origin
 from repro.products.picture import unclean
 from repro.report import address, board, front, text
-from repro.report.front import SMOKE, Tested
+from repro.report.front import Tested
 from repro.report.model import FigureView, PaperView, Site, address_of
 from repro.verdicts import answers, words
 from repro.verdicts.figure import figure_named
@@ -50,7 +50,9 @@ def write(shown: Site, folder: Path) -> None:
     first = {
         "answered": front.answered(shown, tests),
         "fates": {slug: summary.by_fate(slug, strongest) for slug in matrices},
-        "said": summary.said([f.part for f in shown.figures if f.suite.config.scale != SMOKE]),
+        "said": summary.said(
+            [f.part for f in shown.figures if f.suite.config.scale != summary.SMOKE]
+        ),
         "origin": origin(f.known for f in shown.main),
     }
     fill(folder / "index.html", "index.md", matrices=matrices, **first)

@@ -32,8 +32,8 @@ class OnRecord(Suite):
 
 def others(suite: Suite) -> list[Suite]:
     """Other scales and data of which there may be results or records, the largest scale first;
-    without the scale that tests nothing, and of a user's own folder what is on record, as only a
-    configuration can name where it lies."""
+    without the scale that proves the pipeline alone, and of a user's own folder what is on record,
+    as only a configuration can name where it lies."""
     folders = [folder for root in (RECORDS, Path("results")) for folder in root.glob("*/*/")]
     places = dict.fromkeys((folder.parent.name, folder.name) for folder in sorted(folders))
     known = [(scale, label) for scale, label in places if scale in SCALES[1:]]

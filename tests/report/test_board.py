@@ -95,14 +95,15 @@ def test_a_cell_leads_to_its_curves_runs_and_files(site):
                 assert path.is_file() or path.with_suffix(".md").is_file(), link
 
 
-def test_a_scale_without_references_says_undefined_and_why_everywhere(site):
-    page = site / "board" / "smoke-embedded.md"
+def test_a_scale_without_references_says_undefined_and_why_everywhere(tmp_path):
+    page = its_pages(tmp_path, "transfer/leaderboard", "scale=smoke") / "board.md"
     cells = [cell for row in Matrix(page).rows for cell in row["cells"].values()]
     trained = [cell for cell in cells if words(cell) != "not trained"]
     assert trained and all(words(cell).startswith("undefined") for cell in trained)
     assert "none at this scale on these data" in page.read_text()
-    assert 'href="../board.html"' in page.read_text()
-    assert 'href="board/smoke-embedded.html"' in (site / "board.md").read_text()
+    assert 'href="board/reduced-embedded.html"' in page.read_text()
+    other = (tmp_path / "board" / "reduced-embedded.md").read_text()
+    assert 'href="../board.html"' in other and "none at this scale" not in other
 
 
 def test_the_version_and_what_every_column_is_held_against_are_said(site, board):

@@ -184,6 +184,9 @@ def test_a_paper_s_matrix_is_short_and_every_cell_a_link_to_a_test(headline):
     page = (headline / "papers/embedding_lr.md").read_text()
     bodies = re.findall(r'<table class="matrix.*?<tbody>(.*?)</tbody>', page, flags=re.S)
     assert bodies and max(body.count("<tr>") for body in bodies) <= 20
+    for last in ("others", "tests"):
+        assert (f'data-label="{last}"' in page) == (f">{last}</th>" in page), "as on a phone"
+    assert re.search(r"\d+ statements without a test here", page), "others may have one elsewhere"
     cells = re.findall(r'<(\w+) class="cell [^"]*" href="([^"]*)"', "".join(bodies))
     assert cells and {tag for tag, _ in cells} == {"a"}
     for _, to in cells:
@@ -267,6 +270,18 @@ def test_a_card_shows_what_was_registered_and_no_record_does(tmp_path, monkeypat
         assert "registered" not in (folder / name).read_text()
     filed = read_json(folder / "claims.json")["tests"]
     assert {row["registered"] for row in filed} == {badges.NOT_BEFORE}, "worked out when written"
+
+
+def test_every_class_of_the_templates_has_a_rule():
+    """Found in review: tables lost the rules by which they fit a phone."""
+    folder = ROOT / "repro" / "report"
+    style = re.sub(
+        r"{[^{}]*}|/\*.*?\*/", "", (folder / "static/report.css").read_text(), flags=re.S
+    )
+    ruled = {*re.findall(r"\.([a-z][\w-]*)", style)}
+    for path in (folder / "templates").iterdir():
+        found = re.findall(r'class="([^"]*)"', re.sub(r"{{.*?}}", "", path.read_text()))
+        assert {*" ".join(found).split()} - {"v-"} <= ruled, path.name
 
 
 def test_a_table_is_a_table_and_no_picture(site):

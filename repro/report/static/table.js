@@ -1,5 +1,5 @@
-// Statements: search and two filters, kept in the address after the #. What a filter asks of a test
-// opens the statement that has it.
+// Statements: search, and filters by status and paper, kept in the address after the #. What is
+// asked of a test opens the statement that has it.
 "use strict";
 (() => {
   const form = document.getElementById("filters");
