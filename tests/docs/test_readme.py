@@ -2,15 +2,15 @@ import re
 from functools import cache
 
 import pytest
-from recorded import README, RECORDED, listed, not_run
+from recorded import README, listed, not_run
 
 from repro.core import catalog, discovery
 from repro.core.suite import load
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.products import forecast, preregistered_table, records, scoreboard
+from repro.products import forecast, records, summary
 from repro.report import cited, marks
-from repro.verdicts import badge as badges
+from repro.verdicts.words import outside
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
@@ -19,31 +19,19 @@ PAGES = [
 
 
 def test_the_first_command_builds_and_the_second_tests():
-    blocks = re.findall(r"```\n(.*?)```", README, re.S)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.S | re.M)
+    blocks = [text for language, text in fenced if not language]
     assert blocks[0].strip() == "pip install uv && uv run snakemake figures/fig3.pdf --cores all"
     assert blocks[1].strip() == "uv run pytest"
 
 
-@cache
-def history() -> bool:
-    """Whether git has here the commits that the registered runs name."""
-    return not badges.unknown() and not any(
-        "this history does not have" in line for line in preregistered_table.lines()
-    )
-
-
-def test_the_scoreboard_is_the_recorded_one():
-    """Its numbers come from the runs behind records/, and the README counts them right."""
-    rows = records.recorded_claims(RECORDED)
-    page = records.recorded_board(RECORDED)
-    assert (RECORDED / "scoreboard.md").read_bytes() == page
+def test_what_reproduces_is_what_is_on_record():
+    """Every number of the table, and the end of the first call, come from records/."""
     path = ROOT / "README.md"
-    if not history():
-        pytest.skip("without the history of the runs nothing says what was registered before them")
-    lines = scoreboard.counts_on_record(load([]))
-    filled = marks.filled(path, scoreboard.PAGE, lambda: lines)
-    assert path.read_text() == filled, "python -m repro scoreboard --page README.md"
-    assert {row["figure"] for row in rows} == set(listed())
+    for part, lines in (("first", summary.first_call), ("statements", summary.on_record)):
+        filled = marks.filled(path, part, lines)
+        assert path.read_text() == filled, "python -m repro new pages"
+    assert len(summary.first_call()) <= 10, "eight lines, in a block"
 
 
 def anchors(page):
@@ -100,7 +88,7 @@ def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
         assert README.index(f"*{term}*") < first_use
     for word in ("Yes", "No", "Open", "Registered"):
         assert README.index(f"*{word}*") < first_use
-    for word in ("synthetic", "real", "Reproduced", "not reproduced", "inconclusive"):
+    for word in ("synthetic", "real", "reproduced", "not reproduced", "inconclusive"):
         assert f"*{word}*" in README
     assert "or of a GPU: none of these was ever tried" in README.replace("\n", " ")
 
@@ -173,11 +161,14 @@ ANSWERS = {
 WORD = {"reproduced": "Yes", "not reproduced": "No", "inconclusive": "Open"}
 
 
+OF_THE_CALL = ("embedding_lr/fig3", "reduced", "embedded")
+
+
 @cache
 def on_record(data="embedded"):
-    rows = read_json(records.RECORDS / "claims.json")["claims"]
+    rows = read_json(records.RECORDS / "claims.json")["tests"]
     rows = [row for row in rows if row["data"] == data]
-    return {(row["figure"], row["scale"], row["claim"]): row for row in rows}
+    return {(row["figure"], row["scale"], row["test"]): row for row in rows}
 
 
 def answers():
@@ -194,13 +185,13 @@ def test_an_answer_is_that_of_the_record_of_its_call(figure):
     claims, others = ANSWERS[figure]
     rows = [on_record()[figure, scale, claim] for claim in claims]
     said = re.match(r"\[(\w+)(, registered)?\]\(([\w/]+)\.md\)", answer)
-    assert {WORD[row["verdict"]] for row in rows} == {said[1]}
+    assert {WORD[row["status"]] for row in rows} == {said[1]}
     assert said[3] == f"records/{scale}/embedded/cpu/{figure}"
     registered = all(row["registered"] == "registered before" for row in rows)
-    assert registered == (said[2] is not None) or not history()
+    assert registered == (said[2] is not None)
     for other, at, claim, verdict, *data in others:
         row = on_record(*data)[other, at, claim]
-        assert row["verdict"] == verdict, claim
+        assert row["status"] == verdict, claim
         if data:  # "gains little"
             assert 0.95 < row["measured"] < 1
     words = answer[said.end() :]
@@ -211,12 +202,14 @@ def test_an_answer_is_that_of_the_record_of_its_call(figure):
     ]
     assert len(re.findall(r"\d+\.?\d*", words)) <= 3
     if bound:
-        assert rows[0]["expected"] == bound[1].replace("±", "within")
+        assert rows[0]["bound"]["text"] == bound[1].replace("±", "within")
     if figure == "embedding_lr/fig3":
-        assert rows[0]["left_out"].startswith("-0.5 itself is outside")
+        assert outside(rows[0]).startswith("-0.5 itself is outside")
         assert "-1/2 itself is outside" in against
         assert "Three prototypes did not show it" in against
-        rejected = rows[0]["chosen_after_seeing"].partition("rejected: ")[2].partition(";")[0]
+        figures = read_json(records.RECORDS / "claims.json")["figures"]
+        (its,) = (f for f in figures if (f["figure"], f["scale"], f["data"]) == OF_THE_CALL)
+        rejected = its["chosen_after_seeing"].partition("rejected: ")[2].partition(";")[0]
         assert "two generated texts (" in rejected and "no LayerNorm (" in rejected
         middle, around = map(float, bound[1].split(" ± "))
         values = [float(each) for each in re.findall(r"-\d\.\d+", rejected)]
@@ -236,7 +229,7 @@ def test_the_table_of_answers_has_the_calls_that_are_held_and_their_minutes():
 
 
 def test_what_pages_say_of_the_papers_is_what_their_own_files_say():
-    assert cited.outdated() == [], "python -m repro papers --write"
+    assert cited.outdated() == [], "python -m repro new pages"
 
 
 def test_every_figure_of_a_paper_is_listed():
@@ -264,8 +257,8 @@ FINDINGS = [
 @pytest.mark.parametrize(("claim", "verdict", "scale", "data", "figure", "registered"), FINDINGS)
 def test_a_finding_of_a_paper_s_page_is_on_record(claim, verdict, scale, data, figure, registered):
     row = on_record(data)[figure, scale, claim]
-    assert row["verdict"] == verdict
-    assert (row["registered"] == "registered before") == (registered is not None) or not history()
+    assert row["status"] == verdict
+    assert (row["registered"] == "registered before") == (registered is not None)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +271,7 @@ def test_a_paper_s_page_is_a_table_of_ten_rows_and_150_words(page):
     most = (10, 150) if of_a_paper else (12, 200)  # our own board says what it is, too
     assert len(rows) <= most[0] and len(prose(text)) <= most[1]
     findings = FINDING.findall(text)
-    assert len(findings) in (len(rows), 0), "a row without a claim, or not of the form"
+    assert len(findings) in (len(rows), 0), "a row without a test, or not of the form"
 
 
 LLAMA, WIDENING = re.findall(r"```python\n(.*?)```", README, re.S)
@@ -327,21 +320,3 @@ def test_the_widening_example_runs_and_keeps_the_function():
             names[optimizer].step()
     torch.testing.assert_close(names["wide"](x), names["model"](x), rtol=1e-4, atol=1e-5)
     assert names["wide"][0].out_features == 32
-
-
-def test_the_registered_verdicts_are_those_on_record():
-    if not history():
-        pytest.skip("the history of the runs is not here")
-    path = ROOT / "docs" / "verdicts.md"
-    filled = marks.filled(path, preregistered_table.PAGE, preregistered_table.lines)
-    assert path.read_text() == filled, "python -m repro registered --page docs/verdicts.md"
-    lines = preregistered_table.lines()
-    now = lines[2 : lines.index("")]
-    # Two networks' arms had their seeds before the last of their rows was written.
-    late = re.compile(
-        r"not registered before: the seeds of arm [\w-]+ are of a commit without its row"
-    )
-    badges = [line.rstrip(" |").rsplit("| ", 1)[1] for line in now]
-    assert all(badge == "registered before" or late.fullmatch(badge) for badge in badges)
-    assert badges.count("registered before") > 40
-    assert len([row for row in preregistered_table.lines() if "| " in row]) > 42 + len(now)
