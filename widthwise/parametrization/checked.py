@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError
 from widthwise.parametrization import steps
@@ -11,14 +11,34 @@ from widthwise.printed import columns
 if TYPE_CHECKING:
     import torch
 
-    from widthwise.parametrization.plans import Plan
+    from widthwise.parametrization.recipes import Recipe
+    from widthwise.parametrization.rules import Role
 
 NEAR = 1e-5  # relative: rates of a schedule are rounded in float32
 FAR = 0.1  # relative: a spread that is so far off is another
 
 
+class Planned(Protocol):
+    """Of a `Plan`, what is asked for here."""
+
+    model: "torch.nn.Module"
+    recipe: "Recipe"
+    roles: Any
+    at: "Mapping[str, Role]"
+    factors: tuple[Any, ...]
+    held: dict[str, float]
+    given: dict[str, dict[str, float]]
+    begun: bool
+
+    def constants(self, name: str, /) -> tuple[float, float]:
+        """(factor on a parameter's rate, on its weight decay)."""
+
+    def std(self, name: str, /) -> float:
+        """The initial spread of a parameter that is drawn."""
+
+
 def check(
-    plan: "Plan", optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]"
+    plan: Planned, optimizer: "torch.optim.Optimizer | Sequence[torch.optim.Optimizer]"
 ) -> None:
     """See `Plan.check`."""
     check_names("check", plan)
@@ -65,7 +85,7 @@ def check(
     _check_begun(plan)
 
 
-def _check_rates(plan: "Plan", of: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
+def _check_rates(plan: Planned, of: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
     """Raise UserError unless all rates are one multiple of those that the plan gave."""
     first: tuple[str, float] | None = None
     for name, group, kind in of:
@@ -94,7 +114,7 @@ def _made_of_groups(kind: str) -> str:
     )
 
 
-def _check_begun(plan: "Plan") -> None:
+def _check_begun(plan: Planned) -> None:
     """Raise UserError where init_() would set other values, and nothing says that these are right.
     A width of 1.25 times the base's changes a spread by more than what is let pass."""
     if plan.begun:
@@ -148,7 +168,7 @@ def check_arguments(arguments: Any) -> None:
             )
 
 
-def check_names(what: str, plan: "Plan") -> None:
+def check_names(what: str, plan: Planned) -> None:
     """Raise UserError on a parameter of the model that it did not have when the plan was made."""
     for name, parameter in plan.model.named_parameters():
         if name in plan.at or (what == "check" and not parameter.requires_grad):
@@ -169,7 +189,7 @@ def check_names(what: str, plan: "Plan") -> None:
         )
 
 
-def table(plan: "Plan") -> str:
+def table(plan: Planned) -> str:
     """A line a parameter: its kind, its widths over the base's, what its rate and decay are times;
     and the factors, with what holds them."""
     rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]

@@ -23,8 +23,8 @@ class Residuals:
         self.runs = {name: len(made) for name, made in flow.returned.items()}
         self.calls = flow.calls
         self.returned: dict[int, str] = {}  # number -> the innermost module that returned it
-        for name, made in flow.returned.items():  # in the order of their first return
-            for number in made:
+        for name, numbers in flow.returned.items():  # in the order of their first return
+            for number in numbers:
                 self.returned.setdefault(number, name)
         self.sums: dict[int, list[int]] = {}
         self.views: dict[int, int] = {}  # number -> that of what it is a view of
