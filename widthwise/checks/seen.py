@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.errors import UserError
+from widthwise.parametrization.plans import PLAN
 from widthwise.tracing.forward import called, running
 from widthwise.tracing.shapes import tensors
 
@@ -42,14 +43,17 @@ class Seen:
 
 def look(model: nn.Module, inputs: Any) -> Seen:
     """What a model does with inputs as `roles` takes them, without gradients."""
-    seen = Seen()
+    seen, plan = Seen(), vars(model).get(PLAN)
+    held = plan.outputs if plan else {}  # what weights hold for another place is none of a stream
     places = [(name, model.get_submodule(name), "stream") for name in blocks(model)]
     for name, module in model.named_modules():
         if name and list(module.parameters(recurse=False)):
             places.append((name, module, "layer"))
     handles = [
         module.register_forward_hook(
-            lambda _, __, out, name=name, what=what: seen.note(name, what, first(out))
+            lambda _, __, out, name=name, what=what: seen.note(
+                name, what, first(out) / held.get(name, 1.0)
+            )
         )
         for name, module, what in places
     ]
