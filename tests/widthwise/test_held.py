@@ -259,3 +259,14 @@ def test_a_forgotten_init_is_told_where_a_gain_alone_would_hold_a_factor():
     with pytest.raises(UserError, match=r"norm.weight: .* plan.init_\(\) was not called"):
         plan.check(optimizer)
     plan.init_().check(optimizer)
+
+
+def test_the_check_takes_no_held_factor_for_a_stream_that_vanishes():
+    """Found in the zoo: the gain before a tied readout is 1/n, and what it returns with it."""
+    plan = planned(Net, 64)
+    assert plan.outputs["last"] == 1 / 4
+    make = partial(Stack, vocabulary=40, tied=True)
+    batches = [(TOKENS, TOKENS)]
+    found = ww.coordinate_check(make, "muP", batches, [32, 64, 128], lr=1e-3, steps=1, seeds=3)
+    (size,) = (e for e in found.slopes if (e.layer, e.quantity) == ("norm", "stream size"))
+    assert abs(size.slope) < 0.1

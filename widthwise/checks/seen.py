@@ -15,6 +15,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.checks.slopes import PARAMETRIZED, owner
 from widthwise.errors import UserError
+from widthwise.parametrization.plans import PLAN
 from widthwise.tracing.forward import called, running
 from widthwise.tracing.shapes import tensors
 
@@ -43,13 +44,16 @@ class Seen:
 
 def look(model: nn.Module, inputs: Any) -> Seen:
     """What a model does with inputs as `roles` takes them, without gradients."""
-    seen = Seen()
+    seen, plan = Seen(), vars(model).get(PLAN)
+    held = plan.outputs if plan else {}  # what weights hold for another place is none of a stream
     places = [(name, model.get_submodule(name), "stream") for name in blocks(model)]
     owners = dict.fromkeys(owner(name) for name, _ in model.named_parameters())
     places += [(name, model.get_submodule(name), "layer") for name in owners if name]
     handles = [
         module.register_forward_hook(
-            lambda _, __, out, name=name, what=what: seen.note(name, what, first(out))
+            lambda _, __, out, name=name, what=what: seen.note(
+                name, what, first(out) / held.get(name, 1.0)
+            )
         )
         for name, module, what in places
     ]

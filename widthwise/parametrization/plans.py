@@ -6,7 +6,7 @@ At the base width every recipe is the user's own model and optimizer: no factor 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from numbers import Real
 from types import MappingProxyType
@@ -109,13 +109,13 @@ def _loaded(model: "torch.nn.Module", _: object) -> None:
     vars(model)[PLAN].keep()
 
 
-def held_by(factors: Sequence[Any]) -> dict[str, float]:
-    """Parameter -> what it is multiplied by for all factors."""
-    held: dict[str, float] = {}
-    for factor in factors:
-        for name, value in factor.held.items():
-            held[name] = held.get(name, 1.0) * value
-    return held
+def products(several: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Name -> the product of its numbers."""
+    found: dict[str, float] = {}
+    for each in several:
+        for name, value in each.items():
+            found[name] = found.get(name, 1.0) * value
+    return found
 
 
 class Plan:
@@ -140,7 +140,9 @@ class Plan:
         self.at: Mapping[str, Role] = check_roles(model) if roles is None else roles.at(model)
         self.shapes = {name: tuple(p.shape) for name, p in named(model)}
         self.factors = () if roles is None else roles.factors(model, recipe, branches)
-        self.held = held_by(self.factors)
+        self.held = products(factor.held for factor in self.factors)
+        # Module -> what its output is multiplied by, by what parameters hold.
+        self.outputs = products(factor.outputs for factor in self.factors)
         # Parameter -> the constants that `groups` gave it.
         self.given: dict[str, dict[str, float]] = {}
 

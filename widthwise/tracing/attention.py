@@ -45,7 +45,7 @@ def attention_of(
         exponent = exponents.pop() if len(exponents) == 1 else math.nan
         (a, b), held = pairs[0], seen.flow.of_logits([a.made for a, _ in pairs])
         ratio = b.head_dim / a.head_dim
-        as_it = [n for n, power in held.items() if power > 0 and math.isclose(grown[n], ratio)]
+        as_it = [n for n in held if held[n] > 0 and math.isclose(grown.get(n, 0.0), ratio)]
         sized = as_it[0] if as_it else ""
         found.append(AttentionScale(module, a.head_dim, exponent, held if sized else {}, sized))
     return tuple(found)

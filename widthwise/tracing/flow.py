@@ -49,7 +49,8 @@ NORMS = {
     **dict.fromkeys(("_fused_rms_norm", "rms_norm"), (2,)),
     "native_layer_norm": (2, 3),
 }
-Held = dict[str, float]  # parameter -> the power of a factor that it holds
+# Parameter, or module -> the power of a factor that it holds, or that what it returns has by them.
+Held = dict[str, float]
 Given = tuple[int | None, ...]  # the numbers of tensors, by place
 NONE: frozenset[str] = frozenset()
 
@@ -96,6 +97,7 @@ class Flow(TorchDispatchMode):
         self.before: dict[int, frozenset[str]] = {}  # -> parameters it is of degree one in, or NONE
         self.data: set[int] = set()  # what depends on the inputs
         self.returned: dict[str, list[int]] = {}  # module -> what it returned
+        self.firsts: dict[str, int] = {}  # module -> the first tensor of what it returned
         self.calls: list[tuple[str, set[int], int]] = []  # layer of a list, what it was given, made
         self.ends: list[int] = []  # what the model returned
         self.leaves = {name: self.number(p) for name, p in named(model)}
@@ -187,9 +189,12 @@ class Flow(TorchDispatchMode):
         def returns(name: str, out: object) -> None:
             before = given.pop()
             made = [self.numbers[t] for t in tensors(out)[:1] if t in self.numbers]
-            if made and isinstance(out, torch.Tensor):
+            if not made:
+                return
+            self.firsts[name] = made[0]
+            if isinstance(out, torch.Tensor):
                 self.returned.setdefault(name, []).append(made[0])
-            if made and name.rpartition(".")[2].isdigit():
+            if name.rpartition(".")[2].isdigit():
                 self.calls.append((name, before, made[0]))
 
         handles: list[Any] = []
@@ -273,16 +278,14 @@ class Flow(TorchDispatchMode):
         what is made in some places; none where it is another."""
         while held:
             found = self._reached(held, {*places})
-            if found is None:
-                return {}
-            if not found:
-                return held
+            if found is None or isinstance(found, dict):
+                return found or {}
             held |= dict.fromkeys(found, -0.5)
         return {}
 
-    def _reached(self, held: Held, places: set[int]) -> frozenset[str] | None:
-        """Parameters that have to take a half back; none where all is in balance, None where it
-        cannot be."""
+    def _reached(self, held: Held, places: set[int]) -> Held | frozenset[str] | None:
+        """The powers where all is in balance; else parameters that have to take a half back, or
+        None where there are no such."""
         powers = {self.leaves[name]: power for name, power in held.items()}
         shifts = [self.shift(name) for name in held]
         if any(map(math.isnan, shifts)) or (any(shifts) and len({*held.values()}) > 1):
@@ -323,7 +326,10 @@ class Flow(TorchDispatchMode):
                 if power:
                     powers[number] = power
                     read(number)
-        return None if left or any(powers.get(number) for number in self.ends) else NONE
+        if left or any(powers.get(number) for number in self.ends):
+            return None
+        of = {name: powers.get(made, 0.0) for name, made in self.firsts.items() if name}
+        return held | {name: power for name, power in of.items() if power}
 
     def _power(self, step: Step, given: Sequence[float], asked: float) -> float | None:
         """The power of a factor in what an operator makes, less what is asked for there; None where

@@ -6,8 +6,8 @@ number, by which its values are multiplied, and its constants follow (`Plan.cons
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from torch import nn
@@ -28,21 +28,30 @@ class Factor:
     ("input"), on what a module returns ("output"), or on its attention's logits ("logits").
 
     place: the parameter, or the module. held: parameter -> what it is multiplied by for it.
+    outputs: module -> what its output is by that.
     """
 
     place: str
     on: str
     value: float
-    held: Held
+    held: Mapping[str, float]
+    outputs: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         by = ", ".join(f"{name} times {value:.4g}" for name, value in self.held.items())
         return f"{self.place or 'the module'}: {self.on} times {self.value:.4g} ({by})"
 
 
-def factor_of(place: str, on: str, value: float, held: Held) -> Factor:
-    """A factor, from the powers of it that parameters hold."""
-    return Factor(place, on, value, {name: value**power for name, power in held.items()})
+def factor_of(place: str, on: str, value: float, held: Held, parameters: Container[str]) -> Factor:
+    """A factor, from the powers of it that parameters hold, and outputs have."""
+    values = {name: value**power for name, power in held.items()}
+    return Factor(
+        place,
+        on,
+        value,
+        {name: each for name, each in values.items() if name in parameters},
+        {name: each for name, each in values.items() if name not in parameters},
+    )
 
 
 def factors_of(
@@ -69,7 +78,7 @@ def factors_of(
                 f"plan: no parameter can hold the factor on what {place} adds: end the branch in a "
                 "layer, or give make the factor itself, and branches=()"
             )
-        found.append(factor_of(place, "output", value, held[place]))
+        found.append(factor_of(place, "output", value, held[place], at))
     for name, each in parameters.items():
         role = at[name]
         tied = each.tied and role.kind == "embedding"
@@ -81,7 +90,7 @@ def factors_of(
         if not tied:
             found.append(Factor(name, "product", value, {name: value}))
         elif name in held:
-            found.append(factor_of(name, "input", value, held[name]))
+            found.append(factor_of(name, "input", value, held[name], at))
         else:
             raise UserError(
                 f"{name}: is a readout too, and no parameter before it can hold its factor, a "
@@ -92,13 +101,14 @@ def factors_of(
     for scale in attention:
         power = _power(scale, recipe)
         if power:
-            found.append(factor_on_logits(scale, at[scale.sized].width_out ** power))
+            found.append(factor_on_logits(scale, at, power))
     return tuple(found)
 
 
-def factor_on_logits(scale: AttentionScale, value: float) -> Factor:
-    """A factor on an attention's logits."""
-    return factor_of(scale.module, "logits", value, scale.held)
+def factor_on_logits(scale: AttentionScale, at: Mapping[str, Role], power: float) -> Factor:
+    """A factor on an attention's logits, a power of head_dim over the base's; at: the roles."""
+    value = at[scale.sized].width_out ** power
+    return factor_of(scale.module, "logits", value, scale.held, at)
 
 
 def _branches(

@@ -134,7 +134,7 @@ class Roles(Mapping[str, Role]):
             """Of what lies in a layer those in it; none where one is in a layer elsewhere."""
             result = {}
             for name, power in held.items():
-                of = copies.get(name, [])
+                of = (modules | copies).get(name, [])
                 layer = _layer_of(place, deep)
                 own = [n for n in of if len(of) == 1 or _layer_of(n, deep) == layer]
                 if len(own) != 1:

@@ -14,7 +14,7 @@ from torch import nn
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
-from widthwise.parametrization.plans import held_by
+from widthwise.parametrization.plans import products
 from widthwise.printed import told
 from widthwise.tracing.multipliers import factor_on_logits
 from widthwise.tracing.passes import Passes, passes
@@ -206,12 +206,10 @@ def _of_logits(pair: Pair) -> dict[str, float]:
     assert pair.both is not None
     roles = roles_of(pair.both)
     at = roles.at(pair.wide)
-    return held_by(
-        [
-            factor_on_logits(each, at[each.sized].width_out ** (-1 - each.exponent))
-            for each in roles.attention
-            if each.held and math.isfinite(each.exponent) and abs(each.exponent + 1) > 1e-6
-        ]
+    return products(
+        factor_on_logits(each, at, -1 - each.exponent).held
+        for each in roles.attention
+        if each.held and math.isfinite(each.exponent) and abs(each.exponent + 1) > 1e-6
     )
 
 
