@@ -14,8 +14,8 @@ from repro.core import catalog
         (["fetch", "wikitext2", "--config", "scale"], "give key=value"),
         (["make", "embedding_lr/fig9"], "unknown figure 'embedding_lr/fig9': did you mean"),
         (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
-        (["explain", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
-        (["explain", "theorem1.ratoi"], "did you mean 'theorem1.ratio'"),
+        (["show", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
+        (["show", "theorem1.ratoi"], "did you mean 'theorem1.ratio'"),
         (["show", "nonsense"], "'nonsense': is unknown; `repro show PAPER` lists a paper's"),
         (["page", "fig33"], "unknown page 'fig33': did you mean 'fig3'"),
         (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
@@ -107,7 +107,7 @@ def test_what_the_machine_refuses_is_a_line_with_the_way_out(error, says):
 
 def test_list_names_every_figure(capsys):
 
-    assert main(["list"]) == 0
+    assert main(["show"]) == 0
     listed = capsys.readouterr().out
     assert all(f"figures/{name}.pdf" in listed for name in catalog.figure_names())
     told = next(line for line in listed.splitlines() if "embedding_lr/fig1.pdf" in line)
@@ -119,7 +119,7 @@ def test_explain_advises_a_call_of_the_scale_it_was_asked_for(tmp_path, monkeypa
     (tmp_path / "a text").mkdir()
     (tmp_path / "a text" / "train.txt").write_text("text")
     words = ["scale=smoke", f"wikitext2={tmp_path / 'a text'}"]
-    assert main(["explain", "fig3.sqrt-d-rule", "--config", *words]) == 0
+    assert main(["show", "fig3.sqrt-d-rule", "--config", *words]) == 0
     call = "not measured yet: uv run snakemake figures/embedding_lr/fig3.pdf"
     assert capsys.readouterr().out.endswith(f"{call} --config scale=smoke '{words[1]}'\n")
 

@@ -194,10 +194,10 @@ def built(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["list"], "figures/upscaling/fig9.pdf"),
-        (["cost"], "upscaling/table4"),
-        (["explain", "table2.exponents", *CONFIG], "Reproduced: "),
-        (["scoreboard"], "| statements |"),
+        (["show"], "figures/upscaling/fig9.pdf"),
+        (["show", "cost"], "upscaling/table4"),
+        (["show", "table2.exponents", *CONFIG], "Reproduced: "),
+        (["show", "statements"], "| statements |"),
         (["redraw", *CONFIG], f"figures/{FIGURE}.pdf"),
         (["report", *CONFIG], "1 test: reproduced; 1 figure of results/smoke/embedded"),
     ],

@@ -173,7 +173,7 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         moved = difference(pd.read_csv(data), pd.read_csv(base.with_suffix(".csv")))
         tier = "consistent" if moved else "equal"
         compared = moved or f"numbers within {TOLERANCE:.0%}"
-        compared += ", the same verdicts" + (", intervals overlap" if moved else "")
+        compared += ", the same statuses" + (", intervals overlap" if moved else "")
     elif not same_results:
         compared = "the same data, results rounded or worded otherwise"
     made = made_by(suite, figure_name)

@@ -39,7 +39,7 @@ def test_what_other_settings_and_code_made_is_listed_with_its_size(suite, capsys
             path.mkdir()
             (path / "data.csv").write_bytes(b"0" * 2_000_000)
     assert {*tidy.unnamed(suite)} == {*left}
-    assert main(["tidy", "--config", "scale=smoke"]) == 0
+    assert main(["verify", "--tidy", "--config", "scale=smoke"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 4 and said[-1].endswith("6.00 MB in 3 files and folders that nothing names")
     assert all(path.exists() for path in left)

@@ -234,7 +234,7 @@ def test_an_entry_on_record_is_of_the_runs_that_its_file_plans(path, tmp_path, m
     suite = suite_with(path, path.parts[-5])
     assert suite.label == path.parts[-4]
     made_of = read_json(path)["provenance"]
-    assert made_of["cells"] == cell_ids(suite, FIGURE) and not read_json(path)["claims"]
+    assert made_of["cells"] == cell_ids(suite, FIGURE) and not read_json(path)["tests"]
     planned = {
         (study.split("/")[1], run.spec["model"]["width"], run.spec["seed"])
         for study, cells in suite.figure_cells(FIGURE).items()

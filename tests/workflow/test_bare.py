@@ -52,7 +52,7 @@ def test_runs_of_other_arithmetic_are_brought_home_and_agree_with_the_records(tm
     code, said = bare("verify", archive, FIGURE, *config, folder=tmp_path / "here")
     assert code == 0, said
     last = said.splitlines()[-1]
-    assert last.startswith(f"{FIGURE}: equal (numbers within 2%, the same verdicts; "), said
+    assert last.startswith(f"{FIGURE}: equal (numbers within 2%, the same statuses; "), said
 
 
 def test_an_archive_is_unpacked_in_an_empty_folder_alone(tmp_path):

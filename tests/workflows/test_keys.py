@@ -155,7 +155,7 @@ def test_what_is_only_asked_about_changes_no_file(clone):
 @pytest.mark.slow
 def test_what_is_published_is_held_against_what_was_made(tmp_path):
     """Without Snakemake's memory, and with times that say nothing: lost, overwritten, old."""
-    words = (FIGURE, "scoreboard", *SMOKE, "figures=embedding_lr/table2")
+    words = (FIGURE, *SMOKE, "figures=embedding_lr/table2")
     build(*words, directory=tmp_path)
     results = tmp_path / "results/smoke/embedded"
     (key,) = keys(results / "embedding_lr/table2")
@@ -172,16 +172,14 @@ def test_what_is_published_is_held_against_what_was_made(tmp_path):
         found = planned(*words, directory=tmp_path)
         path.write_bytes(before)
         os.utime(path, ns=(time, time))
-        return found & (RULES | {"scoreboard"})
+        return found & RULES
 
     for file in ("data.csv", "table2.png"):
-        assert plan_with(folder / file, None) == {"make", "publish", "scoreboard"}
+        assert plan_with(folder / file, None) == {"make", "publish"}
     for suffix in (".pdf", ".md", ".csv"):
         assert plan_with((tmp_path / FIGURE).with_suffix(suffix), b"junk") == {"publish"}
     edited = plan_with(folder / "table2.png", b"junk")
     assert edited == {"publish"}, "which refuses to publish it"
-    assert plan_with(results / "manifest.json", b"{}") == {"scoreboard"}
-    assert plan_with(results / "scoreboard.md", b"junk") == {"scoreboard"}
     assert not planned(*words, directory=tmp_path)
 
 
@@ -189,9 +187,12 @@ def test_what_is_published_is_held_against_what_was_made(tmp_path):
 def test_a_figure_s_code_is_what_it_imports_and_nothing_that_trains(name):
     files = code_of_figure(name)
     assert f"figures/{name}.py" in files
-    assert {f"repro/verdicts/{part}.py" for part in ("tabulate", "judging", "claims")} <= set(files)
+    assert {f"repro/verdicts/{part}.py" for part in ("tabulate", "judging", "answers")} <= set(
+        files
+    )
     trains = ("repro/training/", "repro/models/", "repro/checks/", "repro/tasks/")
     lists = {"repro/models/__init__.py", "repro/tasks/__init__.py"}  # of what there is
+    lists |= {"repro/tasks/trainable.py"}  # what all tasks that train are told
     assert {f for f in files if f.startswith((*trains, "widthwise/upscaling/"))} <= lists
 
 

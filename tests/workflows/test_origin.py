@@ -74,26 +74,26 @@ def test_only_targets_are_taken_for_figures(clone):
 @pytest.mark.parametrize("name", kept(["figures", "data", "studies"], first=1))
 def test_by_hand_code_of_another_folder_is_refused_in_one_line(tmp_path, name):
     (tmp_path / f"{name}.py").write_text(TRAP)
-    done = by_hand("list", folder=tmp_path)
+    done = by_hand("show", folder=tmp_path)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert f"error: {name}: would be imported from {tmp_path}" in done.stderr
     assert f"not from {ROOT / name}" in done.stderr
-    assert by_hand("list", folder=tmp_path, flags=["-P"]).returncode == 0
+    assert by_hand("show", folder=tmp_path, flags=["-P"]).returncode == 0
 
 
 def test_another_copy_of_the_library_is_refused_in_one_line(tmp_path):
     """As one that pip installed, or an older one beside the results."""
     shutil.copytree(ROOT / "widthwise", tmp_path / "widthwise")
-    done = by_hand("list", folder=tmp_path)
+    done = by_hand("show", folder=tmp_path)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert f"error: widthwise: would be imported from {tmp_path}" in done.stderr
 
 
 def test_another_checkout_than_the_workflow_s_is_refused_in_one_line(tmp_path):
-    done = by_hand("list", folder=tmp_path, REPRO_CHECKOUT=str(tmp_path))
+    done = by_hand("show", folder=tmp_path, REPRO_CHECKOUT=str(tmp_path))
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert f"repro: would run from {ROOT}, the workflow is that of {tmp_path}" in done.stderr
-    assert by_hand("list", folder=tmp_path, REPRO_CHECKOUT=str(ROOT)).returncode == 0
+    assert by_hand("show", folder=tmp_path, REPRO_CHECKOUT=str(ROOT)).returncode == 0
 
 
 @pytest.mark.slow

@@ -122,8 +122,8 @@ class Plan:
     """What `plan` returns.
 
     model, recipe: of which it is. at: parameter -> its Role at the model's width. factors: the
-    recipe's, by their places. held: parameter -> what it is multiplied by for them. Printed, a
-    table. groups and check go with an optimizer, init_ is before.
+    recipe's. held, outputs: parameter -> what it is multiplied by for them, module -> what its
+    output is by that. Printed, a table. groups and check go with an optimizer, init_ is before.
     """
 
     begun = False  # whether the values are the plan's, or are to stay
@@ -141,10 +141,8 @@ class Plan:
         self.shapes = {name: tuple(p.shape) for name, p in named(model)}
         self.factors = () if roles is None else roles.factors(model, recipe, branches)
         self.held = products(factor.held for factor in self.factors)
-        # Module -> what its output is multiplied by, by what parameters hold.
         self.outputs = products(factor.outputs for factor in self.factors)
-        # Parameter -> the constants that `groups` gave it.
-        self.given: dict[str, dict[str, float]] = {}
+        self.given: dict[str, dict[str, float]] = {}  # by `groups`, of each parameter
 
     def __str__(self) -> str:
         return checked.table(self)
