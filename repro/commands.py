@@ -6,8 +6,7 @@ Imports are within the functions, so that a command starts without the libraries
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,22 +27,40 @@ def configured(arguments: Namespace) -> tuple["Suite", str]:
 
 def show(suite: "Suite", arguments: Namespace) -> str:
     """What is known: of a paper, a figure or a test; of all, by a word; else a line a figure."""
-    from repro.products import explain, summary
-    from repro.report import laws
-    from repro.transfer_bench import leaders
-
     first, *rest = arguments.what or [""]
     if first == "cost":
         return _cost(suite, rest, arguments.json)
     if first == "registered":
-        return explain.registered(rest)
-    whole: dict[str, Callable[[], str]] = {"": partial(_figures, suite)}
-    whole |= {"statements": lambda: "\n".join(summary.on_record())}
-    whole |= {"laws": lambda: "\n".join(laws.lines())}
-    whole |= {"board": lambda: "\n".join(leaders.lines(suite))}
+        from repro.products.explain import registered
+
+        return registered(rest)
+    whole = {"": _figures, "statements": _statements, "laws": _laws, "board": _board}
     if first in whole and not rest:
-        return whole[first]()
-    return "\n".join(explain.explain(suite, word) for word in arguments.what)
+        return whole[first](suite)
+    from repro.products.explain import explain
+
+    return "\n".join(explain(suite, word) for word in arguments.what)
+
+
+def _statements(suite: "Suite") -> str:
+    """How every paper's statements fared."""
+    from repro.products.summary import on_record
+
+    return "\n".join(on_record())
+
+
+def _laws(suite: "Suite") -> str:
+    """Laws of other papers against every slope on record."""
+    from repro.report.laws import lines
+
+    return "\n".join(lines())
+
+
+def _board(suite: "Suite") -> str:
+    """The board of `transfer`."""
+    from repro.transfer_bench.leaders import lines
+
+    return "\n".join(lines(suite))
 
 
 def _figures(suite: "Suite") -> str:
