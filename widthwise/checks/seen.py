@@ -117,8 +117,11 @@ class _Logits(TorchDispatchMode):
             self.seen.note(self.stack[-1], "logits", logits, query.shape[-1])
         elif name in ("_softmax", "_safe_softmax") and args[0] in self.products:
             self.seen.note(self.stack[-1], "logits", *self.products[args[0]])
-        elif name in ("bmm", "baddbmm"):
+        elif name == "bmm":
             self.products[out] = out.clone(), args[-1].shape[-2]
+        elif name == "baddbmm":  # without the bias, as ALiBi's
+            product = torch.bmm(*args[1:3]) * kwargs.get("alpha", 1)
+            self.products[out] = product, args[2].shape[-2]
         elif isinstance(out, torch.Tensor):
             self.follow(name, args, kwargs, out)
         return out
