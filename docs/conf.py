@@ -32,7 +32,8 @@ extensions = [
     "powers",
 ]
 # Pages for the authors, which the repository has; what led to them in the site leads on.
-MOVED = {"owner": "contributing", "promises": "running", "speed": "running"}
+MOVED = dict.fromkeys(("house", "owner"), "contributing")
+MOVED |= dict.fromkeys(("promises", "speed"), "running")
 exclude_patterns = ["_extensions", "_templates", *(f"{page}.md" for page in MOVED)]
 templates_path = ["_templates"]
 nitpicky = True  # a name that leads nowhere is a warning, and -W makes that an error
