@@ -9,9 +9,11 @@ from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from repro.core import catalog, discovery
 from repro.core.papers import ARXIV, FILE
+from repro.core.study import Study
 from repro.core.suite import load
 from repro.errors import UserError, did_you_mean
 from repro.lineage.checkout import ROOT
@@ -24,7 +26,7 @@ from repro.verdicts.printed import Printed
 from repro.verdicts.statements import Statement
 
 SLUG = re.compile(r"[a-z][a-z0-9_]*")
-FIRST_SEED = 9000  # of seeds that are on no record
+FIRST_SEED, BLOCK = 9000, 200  # of seeds that are on no record
 WIDTHS = (64, 128, 256)
 SEEDS = 3
 LINE = 96  # characters of a docstring's first line
@@ -145,6 +147,17 @@ FIGURE = Figure(
 )
 ''')
 
+AS_ONE = """\
+{
+    name: study.along({a: v for a, v in AXES.items() if a in study.grid})
+    for name, study in ORIGINAL.items()
+}"""
+ALONG = AS_ONE.replace("AXES.items()", "(AXES | OTHERS.get(name, {})).items()")
+OTHERS = Template("""\
+OTHERS = {  # as there, on seeds that the stages above have not
+$others}
+""")
+
 RUNS = Template('''\
 """$docstring"""
 
@@ -152,7 +165,7 @@ from $module import $defined as ORIGINAL
 
 AXES = {
 $axes}
-$defined = $value
+$others$defined = $value
 ''')
 
 AGAIN = Template('''\
@@ -161,7 +174,12 @@ AGAIN = Template('''\
 from $module import FIGURE as ORIGINAL
 from repro.verdicts.figure import again
 
-FIGURE = again(ORIGINAL, "$name", {"$old": "$new"})
+FIGURE = again(
+    ORIGINAL,
+    "$name",
+    {
+$studies    },
+)
 ''')
 
 
@@ -255,53 +273,90 @@ def _shown(word: str) -> str:
 def _again(
     name: str, original: str, seeds: int, widths: Sequence[float], rates: Sequence[float]
 ) -> dict[str, str]:
-    """The files of a figure that shows another one's runs with other values of some axes."""
+    """The files of a figure that shows another one's runs with other values of some axes, in each
+    of its studies that has them."""
     slug, own = name.split("/")
-    studies = {"/".join(s.split("/")[:2]) for s in catalog.figure(original).studies}
-    if len(studies) != 1:
-        raise UserError(
-            f"--of {original}: shows {', '.join(sorted(studies))}; of several studies write it by "
-            "hand (docs/own-settings.md)"
-        )
-    (study,) = studies
-    stages = {s: discovery.study(s) for s in discovery.stages(study) if "+" not in s}
-    asked = {
-        "seed": [*range(FIRST_SEED, FIRST_SEED + seeds)],
-        _axis(stages, "width"): [*widths],
-        _axis(stages, "lr"): [*rates],
-    }
-    axes = {axis: values for axis, values in asked.items() if values}
-    if unknown := [axis for axis in axes if not any(axis in s.grid for s in stages.values())]:
-        every = sorted({axis for stage in stages.values() for axis in stage.grid})
-        raise UserError(f"--of {study}: has no axis of {unknown[0]}; it has {', '.join(every)}")
-    for stage, declared in stages.items():
-        try:
-            declared.along({axis: v for axis, v in axes.items() if axis in declared.grid})
-        except UserError as error:
-            raise UserError(f"--of {stage}: {error} by hand (docs/own-settings.md)") from error
-    staged = study not in stages
-    along = (
-        "{\n    name: study.along({a: v for a, v in AXES.items() if a in study.grid})\n"
-        "    for name, study in ORIGINAL.items()\n}"
-    )
-    runs = f"{slug}/{own}_runs"
+    studies = dict.fromkeys("/".join(s.split("/")[:2]) for s in catalog.figure(original).studies)
     words = f"{original} on other seeds, widths or rates"
-    return {
-        f"studies/{runs}.py": RUNS.substitute(
+    files, runs_of, changed = {}, {}, set[str]()
+    blocks = _blocks({name: s for study in studies for name, s in _stages(study).items()})
+    for study in studies:
+        stages = _stages(study)
+        own_seeds = {
+            stage: [FIRST_SEED + BLOCK * blocks[stage] + number for number in range(seeds)]
+            for stage in stages
+        }
+        most = own_seeds[min(stages, key=lambda stage: blocks[stage])]
+        asked: dict[str, tuple[str, Sequence]] = {
+            "seed": ("--seeds", most),
+            _axis(stages, "width"): ("--widths", [*widths]),
+            _axis(stages, "lr"): ("--rates", [*rates]),
+        }
+        axes: dict[str, Sequence] = {}
+        for axis, (option, values) in asked.items():
+            if values and any(axis in stage.grid for stage in stages.values()):
+                axes[axis] = values
+                changed.add(option)
+        for stage, declared in stages.items():
+            try:
+                declared.along({axis: v for axis, v in axes.items() if axis in declared.grid})
+            except UserError as error:
+                raise UserError(f"--of {stage}: {error} by hand (docs/own-settings.md)") from error
+        module = study.split("/")[1]
+        others = {s.split("/")[-1]: {"seed": v} for s, v in own_seeds.items() if v != most}
+        runs_of[study] = f"{slug}/{own}_runs" if len(studies) == 1 else f"{slug}/{own}_{module}"
+        files[f"studies/{runs_of[study]}.py"] = RUNS.substitute(
             docstring=f"The runs of {words}."[:LINE],
             module=f"studies.{study.replace('/', '.')}",
-            defined="STAGES" if staged else "STUDY",
-            axes="".join(f'    "{axis}": {values},\n' for axis, values in axes.items()),
-            value=along if staged else "ORIGINAL.along(AXES)",
-        ),
+            defined="STUDY" if study in stages else "STAGES",
+            axes=_lines(axes),
+            others="" if not others else OTHERS.substitute(others=_lines(others)),
+            value="ORIGINAL.along(AXES)" if study in stages else ALONG if others else AS_ONE,
+        )
+    for option, given in (("--seeds", seeds), ("--widths", widths), ("--rates", rates)):
+        if given and option not in changed:
+            every = sorted({a for s in studies for g in _stages(s).values() for a in g.grid})
+            raise UserError(f"--of {original}: has no axis of {option}; it has {', '.join(every)}")
+    pairs = "".join(f'        "{old}": "{new}",\n' for old, new in runs_of.items())
+    return files | {
         f"figures/{name}.py": AGAIN.substitute(
             docstring=f"{words[:1].upper()}{words[1:]}."[:LINE],
             module=f"figures.{original.replace('/', '.')}",
             name=own,
-            old=study,
-            new=runs,
+            studies=pairs,
         ),
     }
+
+
+def _lines(found: Mapping[str, Any]) -> str:
+    """A mapping's lines in Python."""
+    return "".join(f'    "{name}": {values},\n'.replace("'", '"') for name, values in found.items())
+
+
+def _stages(study: str) -> dict[str, Study]:
+    """A study's stages as they are declared, without rounds of their searches."""
+    return {s: discovery.study(s) for s in discovery.stages(study) if "+" not in s}
+
+
+def _default(study: Study) -> Mapping[str, Sequence]:
+    """A study's grid at the default scale, where it has that."""
+    return study.scales["reduced"].grid if "reduced" in study.scales else {}
+
+
+def _blocks(stages: Mapping[str, Study]) -> dict[str, int]:
+    """Stage -> the block of its new seeds: stages that share seeds at the default scale go on
+    sharing them, and one that tunes on seeds of its own goes on doing so."""
+    found: list[set[int]] = []
+    blocks = {}
+    for name, stage in stages.items():
+        seeds = {*{**stage.grid, **_default(stage)}.get("seed", ())}
+        meets = [number for number, known in enumerate(found) if known & seeds or not seeds]
+        blocks[name] = meets[0] if meets else len(found)
+        if meets:
+            found[meets[0]] |= seeds
+        else:
+            found.append(seeds)
+    return blocks
 
 
 def _axis(stages, word: str) -> str:

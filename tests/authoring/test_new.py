@@ -1,13 +1,14 @@
 """`repro new`: what a study and a figure are with other values, and what is refused."""
 
 import ast
+import re
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from repro.authoring import new
-from repro.core import discovery
+from repro.core import catalog, discovery
 from repro.core.suite import load
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
@@ -41,7 +42,7 @@ def test_a_study_has_other_values_wherever_it_has_some():
     ("name", "axes", "said"),
     [
         ("width", {"model.wdith": [8]}, "has no axis 'model.wdith': did you mean 'model.width'"),
-        ("width_and_vocabulary", {"size": [8]}, "sets model.width, data.vocab_size at once"),
+        ("width_and_vocabulary", {"size": [8]}, "sets model.width, data.vocab_size"),
     ],
 )
 def test_an_axis_that_cannot_be_replaced_is_named(name, axes, said):
@@ -86,14 +87,49 @@ def test_what_is_written_is_python_and_names_what_was_asked(written):
     assert "version = 2" in written["studies/another/paper.toml"]
 
 
+SEVERAL = [
+    name
+    for name in catalog.figure_names()
+    if len({study.split("/")[1] for study in catalog.figure(name).studies}) > 1
+]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_figure_of_several_studies_is_had_again_with_own_seeds(name, written):
+    """Found in review: 20 figures were refused, all headlines among them. Studies that share seeds
+    go on sharing them, and one that tunes on seeds of its own goes on doing so."""
+    slug = name.split("/")[0]
+    stages = [stage for stage in discovery.figure_stages(name) if "+" not in stage]
+    trained = [stage for stage in stages if "seed" in discovery.study(stage).grid]
+    if not trained:
+        pytest.skip("its runs have no seeds")
+    new.figure(f"{slug}/mine", of=name, seeds=2)
+    text = written.pop(f"figures/{slug}/mine.py")
+    studies = {"/".join(stage.split("/")[:2]) for stage in stages}
+    assert all(f'"{study}": "{slug}/mine_' in text for study in studies)
+    assert len(written) == len(studies)
+    for each in written.values():
+        compile(each, "study", "exec")
+
+
+def test_a_study_that_tunes_on_seeds_of_its_own_goes_on_doing_so(written):
+    new.figure("embedding_lr/mine", of="embedding_lr/fig3", seeds=2)
+    text = written["studies/embedding_lr/mine_figure3.py"]
+    of_tuning, *judged = re.findall(r'"seed": (\[[\d, ]+\])', text)
+    assert len(judged) == 3 and of_tuning not in judged and '"tuning"' not in text
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("nobody/fig1",), "unknown paper 'nobody'"),
         (("embedding_lr/Fig",), "in small letters"),
         (("embedding_lr/x", "embedding_lr/nothing"), "no figure shows it"),
-        (("embedding_lr/x", "upscaling/fig3", 2), "of several studies write it by hand"),
-        (("embedding_lr/x", "embedding_lr/fig2", 0, [], [0.5]), "it has"),
+        (
+            ("embedding_lr/x", "embedding_lr/fig3", 0, [8, 16]),
+            "sets model.width, data.vocab_size at once",
+        ),
+        (("embedding_lr/x", "embedding_lr/fig2", 0, [], [0.5]), "has no axis of --rates; it has"),
         (("embedding_lr/x", "", 0, [], [0.5]), "name it with --of"),
     ],
 )
