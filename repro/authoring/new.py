@@ -13,7 +13,8 @@ from typing import Any
 
 from repro.core import catalog, discovery
 from repro.core.papers import ARXIV, FILE
-from repro.core.study import Study
+from repro.core.spec import settings
+from repro.core.study import OPTIONAL_SCALES, Best, Checkpoint, Study
 from repro.core.suite import load
 from repro.errors import UserError, did_you_mean
 from repro.lineage.checkout import ROOT
@@ -282,6 +283,8 @@ def _again(
     blocks = _blocks({name: s for study in studies for name, s in _stages(study).items()})
     for study in studies:
         stages = _stages(study)
+        if not any(map(_has_runs, stages.values())):
+            continue  # it has some overnight or on a GPU alone: the original's is shown
         own_seeds = {
             stage: [FIRST_SEED + BLOCK * blocks[stage] + number for number in range(seeds)]
             for stage in stages
@@ -328,6 +331,12 @@ def _again(
     }
 
 
+def _has_runs(stage: Study) -> bool:
+    """Whether a stage has runs at a scale that `Study.along` keeps."""
+    grids = [{**stage.grid, **s.grid} for n, s in stage.scales.items() if n not in OPTIONAL_SCALES]
+    return any(all(len(values) for values in grid.values()) for grid in grids)
+
+
 def _lines(found: Mapping[str, Any]) -> str:
     """A mapping's lines in Python."""
     return "".join(f'    "{name}": {values},\n'.replace("'", '"') for name, values in found.items())
@@ -344,19 +353,28 @@ def _default(study: Study) -> Mapping[str, Sequence]:
 
 
 def _blocks(stages: Mapping[str, Study]) -> dict[str, int]:
-    """Stage -> the block of its new seeds: stages that share seeds at the default scale go on
-    sharing them, and one that tunes on seeds of its own goes on doing so."""
-    found: list[set[int]] = []
-    blocks = {}
+    """Stage -> the block of its new seeds: stages that share seeds at the default scale, or of
+    which one takes from the run of its own seed in the other, go on sharing them; one that tunes on
+    seeds of its own goes on doing so."""
+    groups: list[tuple[set[str], set[int]]] = []  # stages, and their seeds
     for name, stage in stages.items():
         seeds = {*{**stage.grid, **_default(stage)}.get("seed", ())}
-        meets = [number for number, known in enumerate(found) if known & seeds or not seeds]
-        blocks[name] = meets[0] if meets else len(found)
-        if meets:
-            found[meets[0]] |= seeds
-        else:
-            found.append(seeds)
-    return blocks
+        names = {name, *(f"{name.rpartition('/')[0]}/{one}" for one in _same_seed(stage))}
+        met = [each for each in groups if each[0] & names or each[1] & seeds]
+        groups = [each for each in groups if each not in met]
+        groups.append((names.union(*(e[0] for e in met)), seeds.union(*(e[1] for e in met))))
+    groups.sort(key=lambda each: min([*stages].index(n) for n in each[0] if n in stages))
+    return {name: place for place, each in enumerate(groups) for name in each[0]}
+
+
+def _same_seed(stage: Study) -> set[str]:
+    """The stages of which a stage takes a run of its own seed, by their names within the study."""
+    return {
+        value.stage
+        for scale in stage.scales
+        for _, value in settings(stage.settings(scale))
+        if isinstance(value, Best | Checkpoint) and "seed" not in value.over
+    }
 
 
 def _axis(stages, word: str) -> str:
