@@ -21,7 +21,8 @@ from repro.lineage.checkout import ROOT
 from repro.report import build
 
 DOCS = ROOT / "docs"
-MOVED = {"owner": "contributing", "promises": "running", "speed": "running"}
+MOVED = dict.fromkeys(("house", "owner"), "contributing")
+MOVED |= dict.fromkeys(("promises", "speed"), "running")
 if importlib.util.find_spec("torch"):
     pytest.skip(
         "needs the environment of the group site: bash .ci/run site", allow_module_level=True

@@ -65,7 +65,7 @@ def test_jobs_run_under_the_python_of_the_call(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_only_targets_are_taken_for_figures(clone):
-    words = ("scoreboard", *SMOKE, "figures=embedding_lr/table2")
+    words = ("figures/embedding_lr/table2.pdf", *SMOKE)
     (clone / "figures/out/figures").mkdir(parents=True)
     build(*words, "--directory", "figures/out", root=clone)
     build(*words, "--directory", "figures/out", "--report", "figures/report.html", root=clone)

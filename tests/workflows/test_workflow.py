@@ -245,14 +245,6 @@ def test_a_lost_checkpoint_is_made_again_and_what_started_from_it_is_the_same(co
     assert upscaled.exists()
 
 
-@pytest.mark.slow
-def test_the_scoreboard_is_built_offline(tmp_path):
-    config = (*SMOKE, "figures=embedding_lr/table1,embedding_lr/table2")
-    build("scoreboard", *config, directory=tmp_path)
-    board = (tmp_path / "results/smoke/embedded/scoreboard.md").read_text()
-    assert "table1.exponents" in board and "table2.exponents" in board
-
-
 def carry(here, there, figure, by):
     """Carry what was made in a folder to another as docs/clusters.md has it, but a figure's table
     and picture."""
