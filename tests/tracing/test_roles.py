@@ -327,11 +327,14 @@ def test_roles_of_modules_of_all_kinds(name):
     assert str(found).count("\n") == 1 + len(found) + len(told)
 
 
+SHAPES = {"parameter": (), "buffer": (), "one": (1,), "a head": (2, 1, 1)}
+
+
 def temperature(width, held):
     """A scale of logits that is a parameter or a buffer has no value on the meta device."""
     parts = {"i": nn.Linear(5, 6 * width), "o": nn.Linear(width, 3)}
     model = Module(parts, attends)
-    scale = torch.tensor((width // 2) ** -0.5)
+    scale = torch.tensor((width // 2) ** -0.5).expand(SHAPES[held]).clone()
     if held == "buffer":
         model.register_buffer("t", scale)
     else:
@@ -347,7 +350,7 @@ def attends(m, x):
     return m.o(y.transpose(-3, -2).flatten(-2))
 
 
-@pytest.mark.parametrize("held", ["parameter", "buffer"])
+@pytest.mark.parametrize("held", SHAPES)
 def test_a_learned_temperature_is_measured(held):
     found = roles(lambda width: temperature(width, held), 48, torch.randn(2, 7, 5))
     (attention,) = found.attention

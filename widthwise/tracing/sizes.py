@@ -182,7 +182,13 @@ class Sizes:
         if name in ("mul", "div") and len(own) == 2:
             if name == "mul":
                 data = given[0] not in self.tags
-                return _times(*own) if data else _times(own[1], own[0])
+                size = _times(*own) if data else _times(own[1], own[0])
+                learned = given[1] if data else given[0]
+                if learned in self.tags and learned.shape[-1] == 1:  # a temperature a head, say
+                    own_size = math.nan if learned.is_meta else float(learned.float().norm())
+                    growth = self.grown("learned", own_size / learned.numel() ** 0.5)
+                    return replace(size, learned=size.learned + growth)
+                return size
             makers = frozenset() if first.makers & own[1].makers else first.makers
             growth = first.growth - own[1].growth
             return Size(growth, makers, place, first.dots, first.summed)
