@@ -11,7 +11,10 @@ from repro.lineage.uses import Import, source
 NAMED = ("repro/models", "repro/tasks")
 # Imported by what shows a figure, but without influence on it: the training code, and the checks of
 # files, which accept a figure unchanged or stop.
-NOT_SHOWN = ("repro/training/", "repro/tasks/identity.py", "repro/core/contracts.py")
+NOT_SHOWN = (
+    *("repro/training/", "repro/tasks/identity.py", "repro/tasks/trainable.py"),
+    "repro/core/contracts.py",
+)
 
 
 def listing(files: Iterable[str]) -> str:
