@@ -1,6 +1,12 @@
 """Rows of a figure's results by name, for tests of what its code judges."""
 
+import math
+
+from repro.core import catalog
 from repro.verdicts import words
+from repro.verdicts.answers import Measurement
+from repro.verdicts.results import PROBLEM
+from repro.verdicts.verdict import by_bound
 
 READ = "read, not tested"
 
@@ -11,3 +17,14 @@ def by_name(results):
     tests = {row["test"]: row | {"reason": words.why(row)} for row in results["tests"]}
     read = {r["reading"]: r | {"status": READ, "reason": r["problem"]} for r in results["readings"]}
     return tests | read
+
+
+def seen(figure, row, scale="paper"):
+    """What a row's interval and the bound of its test say where that binds: a scale alone says
+    whether there is a status."""
+    name = row.get("test") or row["reading"]
+    (test,) = (each for each in catalog.figure(figure).tests if each.id == name)
+    value, low, high = (math.nan if row[k] is None else row[k] for k in ("measured", "low", "high"))
+    of = [row["problem"]] if "problem" in row else []
+    of += [doubt["of"] for doubt in row.get("doubts", ()) if doubt["code"] == PROBLEM]
+    return by_bound(test.at(scale), Measurement(value, low, high, row["n"], "; ".join(of))).seen

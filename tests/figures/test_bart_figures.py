@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from judged import READ, by_name
+from judged import READ, by_name, seen
 
 from repro.core import catalog, config, discovery
 from repro.core.spec import lookup
@@ -45,6 +45,9 @@ def sweeps(optima=(-7, -7), curvature=(0.2, 0.05), low=-10, high=-5):
     return rows
 
 
+FIG3 = "effective_theory/fig3"
+
+
 def judged(figure, rows):
     table = pd.DataFrame(rows)
     return by_name(judging.judge_all(f"effective_theory/{figure}", table, SCALE))
@@ -55,6 +58,7 @@ def test_fig3_s_claims_hold_where_they_should():
     robust = rows["fig3.robust-to-low-lr"]
     assert robust["status"] == "reproduced"
     assert robust["measured"] == pytest.approx(4, rel=1e-6)  # 0.2 * 2^2 over 0.05 * 2^2
+    assert seen(FIG3, rows["fig3.equivalent-lr"]) == "agrees"
     assert rows["fig3.equivalent-lr"]["measured"] == pytest.approx(1)
     assert rows["fig3.optimum-lr"]["status"] == READ
 
@@ -62,10 +66,12 @@ def test_fig3_s_claims_hold_where_they_should():
 def test_fig3_s_claims_fail_where_they_should():
     rows = judged("fig3", sweeps(optima=(-6, -9), curvature=(0.05, 0.2), low=-11))
     assert rows["fig3.robust-to-low-lr"]["status"] == "not reproduced"
+    assert seen(FIG3, rows["fig3.equivalent-lr"]) == "differs"
     assert rows["fig3.equivalent-lr"]["measured"] == pytest.approx(1 / 8)
     # A little more than one step of the grid apart, which the best of the grid alone cannot tell.
     rows = judged("fig3", sweeps(optima=(-6.6, -7.8)))
     assert rows["fig3.equivalent-lr"]["measured"] == pytest.approx(2**-1.2)
+    assert seen(FIG3, rows["fig3.equivalent-lr"]) == "differs"
 
 
 def test_runs_that_overflow_above_the_best_rate_are_counted_for_both_strategies():
@@ -77,10 +83,10 @@ def test_runs_that_overflow_above_the_best_rate_are_counted_for_both_strategies(
                 diverged["skipped"] = 30 if lr > 1 else 1
                 rows += [diverged | {"step": step} for step in (150, 300)]
         found = judged("fig3", rows)["fig3.overflow"]
-        return found["measured"]
+        return found["measured"], seen(FIG3, found)
 
-    assert overflow(2.0, 2.0) == 0.5, "of two rates above the best the higher one"
-    assert overflow(2.0, 2.0**-5) == 0.0, "not for both"
+    assert overflow(2.0, 2.0) == (0.5, "agrees"), "of two rates above the best the higher one"
+    assert overflow(2.0, 2.0**-5) == (0.0, "differs"), "not for both"
     assert "fig3.overflow" not in judged("fig3", sweeps()), "no float16, nothing measured"
 
 
