@@ -203,11 +203,12 @@ def _listed() -> Iterator[Implementation]:
 
     yield hf("Llama, as made", hf_llama, options={"optimizer": one_rate}, slip="one std, one rate")
 
-    yield hf("GPT-2, tied", hf_gpt2, options={"optimizer": no_factor}, slip="apply was forgotten")
+    for_gpt2 = partial(rates_only, make=hf_gpt2)
+    yield hf("GPT-2, tied", hf_gpt2, options={"optimizer": for_gpt2}, slip="init_ was forgotten")
     yield hf(
         "Llama, muP from a flag",
         hf_llama,
-        options={"optimizer": rates_only},
+        options={"optimizer": partial(rates_only, make=hf_llama)},
         slip="rates scaled, the model built without (gpt-neox, issue 956)",
     )
 
@@ -250,13 +251,14 @@ def _fresh() -> Iterator[Implementation]:
     )
     wide = replace(HAND, readout_std=0.0)
     yield llama("by hand", **_own(Llama, wide, 0.004), slip="readout's spread not divided")
+    grown = partial(hf_llama, grows=True)
     yield Implementation(
         "Hugging Face",
         "Llama, head_dim grows",
-        partial(hf_llama, grows=True),
+        grown,
         walks,
-        options={"optimizer": partial(no_factor, make=partial(hf_llama, grows=True))},
-        slip="apply was forgotten",
+        options={"optimizer": partial(rates_only, make=grown)},
+        slip="init_ was forgotten",
     )
     resnet = partial(Implementation, "ResNet", batches=images)
     yield resnet("by hand, SGD", **_own(ResNet, SGD, 0.1, torch.optim.SGD))
@@ -314,26 +316,11 @@ def public() -> Iterator[Implementation]:
     )
 
 
-def planned(model: nn.Module, make: Callable, begin: bool) -> torch.optim.Optimizer:
-    """The library's rates on a model without its factors; begin: its initial values too."""
+def rates_only(model: nn.Module, make: Callable) -> torch.optim.Optimizer:
+    """muP's rates on a model that was initialized without: 0.02 everywhere, readout included."""
     roles = widthwise.roles(make, BASE, walks(0)[0][0])
     plan = widthwise.plan(make(model.width), roles, "muP").init_()
     parameters = dict(model.named_parameters())
-    if begin:
-        with torch.no_grad():
-            for name, p in plan.model.named_parameters():
-                parameters[name].copy_(p)
-    groups = plan.groups(lr=0.004)
     return torch.optim.AdamW(
-        [g | {"params": [parameters[name] for name in g["names"]]} for g in groups]
+        [g | {"params": [parameters[name] for name in g["names"]]} for g in plan.groups(lr=0.004)]
     )
-
-
-def no_factor(model: nn.Module, make: Callable = hf_gpt2) -> torch.optim.Optimizer:
-    """muP's values and rates, without the factors on a tied readout's and attention's logits."""
-    return planned(model, make, begin=True)
-
-
-def rates_only(model: nn.Module) -> torch.optim.Optimizer:
-    """muP's rates on a model that was initialized without: 0.02 everywhere, readout included."""
-    return planned(model, hf_llama, begin=False)

@@ -36,15 +36,16 @@ def test_every_path_named_is_there():
 
 @pytest.fixture
 def checkout(tmp_path):
+    """What lies here as a commit on top of this history, which says what was registered before."""
     target = tmp_path / "checkout"
-    target.mkdir()
+    git = ["git", "clone", "-q", "--shared", "--no-checkout", str(ROOT), str(target)]
+    subprocess.run(git, check=True)
     ignore = shutil.ignore_patterns("*.pdf", "__pycache__", ".snakemake")
     for name in KEPT:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, target / name, ignore=ignore)
         else:
             shutil.copy(ROOT / name, target)
-    subprocess.run(["git", "init", "-q", str(target)], check=True)
     commit(target)  # for `record`, which asks for one
     return target
 
@@ -99,8 +100,9 @@ def test_a_figure_with_own_settings_is_built_as_the_page_says(checkout):
     assert done.returncode == 0 and "warning" not in done.stdout, done.stdout
     first, *_ = re.findall(r"^uv run snakemake .*$", page, re.M)
     done = call(first, checkout)
-    assert done.returncode == 0 and "fig3_ratio_2.sqrt-d-rule" in done.stdout, done.stdout
-    assert (checkout / "figures/embedding_lr/fig3_ratio_2.pdf").exists()
+    assert done.returncode == 0 and "figures/embedding_lr/fig3_ratio_2.pdf" in done.stdout
+    page = (checkout / "figures/embedding_lr/fig3_ratio_2.md").read_text()
+    assert "fig3_ratio_2.sqrt-d-rule" in page
 
 
 # What looks at all papers, figures, datasets, models, parametrizations and pages.
@@ -130,7 +132,7 @@ def test_a_paper_figures_a_dataset_a_model_and_a_parametrization_are_added_as_sa
         (checkout / file).write_text(text)
     for page, below, row in ROWS:
         add_below(checkout / page, below, row)
-    section = PAGE.split("## A paper\n")[1].split("\n## ")[0]
+    section = PAGE.split("## A paper and its figures\n")[1].split("\n## ")[0]
     commands = re.findall(r"^uv run .*$", section, re.M)
     assert len(commands) == 4
     for command in commands:

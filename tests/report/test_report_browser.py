@@ -164,7 +164,7 @@ def test_a_theme_is_kept_over_pages(visit):
     dark = page.evaluate(color)
     page.locator(".theme-toggle:visible").first.click()
     assert page.evaluate(color) != dark
-    page.locator("article").get_by_role("link", name="Hayou").first.click()
+    page.locator("article").get_by_role("link", name="Hayou & Liu", exact=True).first.click()
     page.wait_for_selector("#statements")
     assert page.evaluate(color) != dark
 

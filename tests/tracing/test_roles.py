@@ -498,8 +498,8 @@ def test_every_parameter_of_stock_models_has_a_role():
     images, tokens = torch.randn(2, 3, 32, 32), torch.arange(14).reshape(2, 7)
     convnext = {"depths": (1, 1, 1, 1), "num_classes": 10}
     cases = {  # make, width, other, inputs, number of parameters of KINDS, tied, attention
-        "ViT": (vit, 48, 96, images, [3, 8, 1, 19, 1], None, (-0.5, True)),
-        "Swin": (swin, 24, 48, images, [1, 17, 1, 39, 5], None, (-0.5, False)),
+        "ViT": (vit, 48, 96, images, [3, 8, 1, 19, 1], None, -0.5),
+        "Swin": (swin, 24, 48, images, [1, 17, 1, 39, 5], None, -0.5),
         "ConvNeXt": (
             lambda d: ConvNeXt(dims=(d, 2 * d, 4 * d, 8 * d), **convnext),
             *(8, 16, torch.randn(2, 3, 64, 64), [1, 11, 1, 42, 1], None, None),
@@ -519,7 +519,7 @@ def test_every_parameter_of_stock_models_has_a_role():
             lambda d: DenseNet(d, (2, 2, 2, 2), 2 * d, num_classes=10),
             *(8, 16, images, [1, 19, 1, 42, 1], None, None),
         ),
-        "GPT-2": (gpt2, 48, 96, tokens, [2, 8, 0, 18, 0], "lm_head", (-0.5, True)),
+        "GPT-2": (gpt2, 48, 96, tokens, [2, 8, 0, 18, 0], "lm_head", -0.5),
         "Llama": (llama, 48, 96, tokens, [1, 14, 1, 5, 0], None, None),
     }
     for name, (make, width, other, inputs, counts, tied, attention) in cases.items():
@@ -529,7 +529,7 @@ def test_every_parameter_of_stock_models_has_a_role():
         assert len(inside) == {"Mixer": 2}.get(name, 0), name
         assert len(found) == sum(counts) + len(inside)
         assert {r for f in found.found.values() for r in f.readouts} == ({tied} - {None}), name
-        scales = {(round(a.exponent, 6), a.fused) for a in found.attention}
+        scales = {round(a.exponent, 6) for a in found.attention}
         assert scales == ({attention} - {None}), name
 
 
