@@ -39,7 +39,7 @@ RULES = _rules.claims("fig3", "m = 8d", tuned_apart=True)
 # Of the network as printed at the default scale.
 COSTS = ("fig3.one-constant-sp", "fig3.transfer-mup", "fig3.transfer-sp")
 AS_PRINTED_ONLY = {
-    "reduced": reported("no bound: six seeds at the largest width do not give a power of 0.9"),
+    "reduced": above(0),
     OVERNIGHT: reported("no bound: its constant has no seeds of its own overnight"),
     "paper": reported("no bound: there the main sweep is of the network as printed"),
 }
@@ -99,7 +99,7 @@ CLAIMS = (
         quantity="lowest training loss with standard deviation 1 minus with d^-1/2, positions "
         "alike, nats, the smallest over widths",
         expected={
-            "reduced": reported("no bound: five seeds do not give a power of 0.9"),
+            "reduced": reported("no bound: it is not run at this scale"),
             "paper": above(0),
         },
     ),
@@ -192,7 +192,7 @@ def measure(data, scale):
         found = _rules.measure("fig3", main, scale, tuning)
     costs = dict.fromkeys((f"{name}-as-printed" for name in COSTS), nothing())
     if printed and scale not in GPU_SCALES:
-        its = _rules.measure("fig3", _sweep.shared(printed), scale, chosen_on)
+        its = _rules.measure("fig3", _sweep.shared(printed), scale, chosen_on, inside=True)
         costs = {f"{name}-as-printed": its[name] for name in COSTS}
     return {
         **found,
