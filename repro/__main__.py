@@ -60,6 +60,7 @@ WAS = {  # commands of before, for one version
     "tidy": "verify --tidy",
     "reduce": "make",
     "draw": "make",
+    "pilot": "plan --pilot",
 }
 FORCED = {
     "compile": "compile the model's blocks on CUDA, also of a short run",
@@ -131,23 +132,18 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--again", action="store_true", help=again)
     added = add("power", figures={"nargs": "*", "metavar": "FIGURE"})
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
-    words = "of a design that is not run yet, by this table, as a pilot's data.csv: print it"
-    added.add_argument("--plan", metavar="CSV", help=words)
-    words = "with --plan: how many seeds the design has; default: those of the table"
-    added.add_argument("--seeds", type=int, metavar="N", help=words)
-
-    words = "how many; default: 3"
-    added = add("pilot", figure={})
-    added.add_argument(
-        "--seeds", type=int, default=3, choices=range(2, 101), metavar="N", help=words
-    )
-    words = "as many as the design has, whose arms are not registered yet"
-    added.add_argument("--design", action="store_true", help=words)
+    added = add("plan", figure={})
+    words = "first run it on so many seeds that judge nothing; 0: on as many as the design has"
+    added.add_argument("--pilot", type=int, choices=range(101), metavar="N", help=words)
+    words = "a table that is there, with what it took beside it as JSON; default: the record's"
+    added.add_argument("--table", type=Path, metavar="CSV", help=words)
+    words = "rows to leave out, as `lr < 0.01`; given several times, each is tried"
+    added.add_argument("--without", action="append", metavar="QUERY", help=words)
+    words = "of one design, as `narrow 24; wide 6`; default: the fewest that tell every test"
+    added.add_argument("--seeds", default="", metavar="ARMS", help=words)
     added = add("register", test={})
-    words = "the table that `pilot` wrote"
-    added.add_argument("--pilot", type=Path, required=True, metavar="CSV", help=words)
-    words = "to plan with, in place of as many as its study has"
-    added.add_argument("--seeds", type=int, metavar="N", help=words)
+    words = "the plan that `plan` wrote; default: where it writes it"
+    added.add_argument("--plan", type=Path, metavar="JSON", help=words)
     words = "those of the claim, as `narrow 24; wide 6`; default: all of its figure's"
     added.add_argument("--arms", default="", help=words)
     added.add_argument("--window", default="", help="what a final loss is the mean over")

@@ -209,31 +209,29 @@ def power(suite: "Suite", arguments: Namespace) -> None:
     """How often tests agree on tables drawn from the paper's law, and from rivals'."""
     from repro.authoring import trials
 
-    if arguments.plan:
-        for figure in arguments.figures:
-            for line in trials.plan(suite, figure, arguments.plan, arguments.seeds):
-                print(line, flush=True)
-        return
     act = trials.outdated if arguments.check else trials.update
     for line in act(suite, arguments.figures or [*suite.config.figures]):
         print(line, flush=True)
 
 
-def pilot(suite: "Suite", arguments: Namespace) -> str:
-    """A figure's runs on seeds that judge nothing, to plan a test with."""
-    from repro.authoring import registering
+def plan(suite: "Suite", arguments: Namespace) -> None:
+    """Designs that tell a figure's tests, beside their price, from its record or a pilot."""
+    from repro.authoring import planning, registering
 
-    seeds = None if arguments.design else arguments.seeds
-    return registering.pilot(suite, arguments.figure, seeds).as_posix()
+    figure, table = arguments.figure, arguments.table
+    if arguments.pilot is not None:
+        table = registering.pilot(suite, figure, arguments.pilot or None)
+    asked = arguments.without or [""], arguments.seeds
+    for line in planning.plan(suite, figure, table, *asked):
+        print(line, flush=True)
 
 
 def register(suite: "Suite", arguments: Namespace) -> str:
-    """The row of the register of a test, planned from a pilot."""
+    """The row of the register of a test, as it is planned."""
     from repro.authoring import registering
 
     typed = {"why": arguments.why, "known": arguments.known, "window": arguments.window}
-    words = (arguments.test, arguments.pilot, arguments.seeds, typed, arguments.arms)
-    return registering.row(suite, *words)
+    return registering.row(suite, arguments.test, arguments.plan, typed, arguments.arms)
 
 
 def seeds(suite: "Suite", arguments: Namespace) -> str:

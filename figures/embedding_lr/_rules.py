@@ -95,12 +95,19 @@ def laws(figure: str, tuned_apart: bool = False) -> dict[str, Laws]:
 
 
 def measure(
-    figure: str, sweep: Sweeps, scale: str, tuning: Sweeps | None = None
+    figure: str, sweep: Sweeps, scale: str, tuning: Sweeps | None = None, inside: bool = False
 ) -> dict[str, Measurement]:
-    """What `claims` are about, by id. tuning: the smallest width's sweep on seeds of its own."""
+    """What `claims` are about, by id. tuning: the smallest width's sweep on seeds of its own.
+    inside: of what rules cost it is asked that every lowest loss lies inside the grid, and not the
+    whole window around it: a rate beyond the grid has no loss, and is named anyway."""
     window = _sweep.WINDOW[scale]
     found = {f"{figure}.sqrt-d-rule": _sweep.slope_measurement(sweep, window)}
-    problem = _sweep.edge_problem(_sweep.optima(sweep, sweep.seeds, window))
+    ends = {
+        d: o
+        for d, o in _sweep.optima(sweep, sweep.seeds, window).items()
+        if not inside or sweep[d].at_edge
+    }
+    problem = _sweep.edge_problem(ends)
     detail = "" if diverged_widths(sweep) else described(sweep, tuning)
     for name, how in (("one-constant", one_constant), ("transfer", transferred)):
         for rule in OTHERS:

@@ -3,7 +3,9 @@
 new.py          the files of a new paper or figure
 again.py        those of a figure again, with own seeds, widths and rates
 pilot.py        the suite on seeds that judge nothing
-registering.py  a pilot, and the row that is planned from it
+planning.py     designs beside their price, and what each promises
+prices.py       what each run of a table took
+registering.py  a pilot, rows of the register as planned, and their seeds
 trials.py       counts the verdicts of tables drawn from laws
 untold.py       which claims too few seeds leave untold
 """

@@ -1,4 +1,4 @@
-"""A pilot's table, and the row of the register that is planned from it. No torch at import."""
+"""A pilot's table, rows of the register as planned, and their seeds. No torch at import."""
 
 import csv
 import io
@@ -7,10 +7,11 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from repro.authoring import trials
+from repro.authoring import planning
 from repro.authoring.pilot import Piloted
 from repro.core import cells, discovery, rows
 from repro.core import seeds as derived_seeds
+from repro.core.names import StageName
 from repro.core.seeds import Seeds
 from repro.core.study import Proposal
 from repro.core.suite import Suite
@@ -21,7 +22,7 @@ from repro.products.explain import find_test
 from repro.products.records import RECORDS, read_record
 from repro.verdicts import preregistration
 from repro.verdicts.figure import figure_named
-from repro.verdicts.preregistration import SEARCHED, Registered
+from repro.verdicts.preregistration import RULE, SEARCHED, Registered
 from repro.verdicts.tabulate import as_csv, tabulate
 from repro.workflow import jobs
 
@@ -50,23 +51,21 @@ def pilot(suite: Suite, figure_name: str, seeds: int | None) -> Path:
 
 
 def _runs(suite: Suite, figure_name: str) -> int:
-    return sum(len(c.runs) for found in suite.figure_cells(figure_name).values() for c in found)
+    """Runs of a figure, without those that a search may add."""
+    stages = suite.figure_cells(figure_name).items()
+    return sum(len(c.runs) for name, its in stages if not StageName.parse(name).round for c in its)
 
 
 def row(
-    suite: Suite,
-    word: str,
-    table: Path,
-    seeds: int | None,
-    typed: Mapping[str, str],
-    arms: str = "",
+    suite: Suite, word: str, plan: Path | None, typed: Mapping[str, str], arms: str = ""
 ) -> str:
-    """A claim's row of the register, as CSV. table: a pilot's. seeds: to plan with, in place of as
-    many as the table has. typed: `why` and `known`, in the words of who registers, and `window`;
-    the row is written where the first two are given, and else only shown. arms: those of the claim,
-    in place of all of the figure's.
+    """A claim's row of the register, as CSV. plan: as `planning.plan` wrote it, of the design that
+    the figure's studies have now; None: where it writes it. typed: `why` and `known`, in the words
+    of who registers, and `window`; the row is written where the first two are given, and else only
+    shown. arms: those of the claim, in place of all of the figure's.
 
-    Raises UserError where the claim does not bind at this scale, or its figure has no laws.
+    Raises UserError where the claim does not bind at this scale, its figure has no laws, or an arm
+    has seeds already: a test is registered before anybody can run it.
     """
     name, figure_name, claim = find_test(word)
     paper, scale = name.split("/")[0], suite.config.scale
@@ -75,8 +74,12 @@ def row(
         raise UserError(f"{name}: its figure has no laws of it, by which its power is planned")
     if not claim.binds(scale, suite.is_embedded(figure_name)):
         raise UserError(f"{name}: binds at {claim.place}, not at {scale} on {suite.label} data")
-    plan = dict(trials.planned(suite, figure_name, table, seeds))[claim.id]
-    figures = {key: float(f"{getattr(plan, key):.3g}") for key in ("power", "told", "error")}
+    asked = arms or asked_of(suite, figure_name)
+    planned = _plan(suite, figure_name, plan or planning.path(suite, figure_name))
+    if claim.id not in planned["promises"]:
+        raise UserError(f"{name}: is not in the plan; make it anew: `repro plan {figure_name}`")
+    promise = planned["promises"][claim.id]
+    figures = {key: float(f"{promise[key]:.3g}") for key in ("power", "told", "error")}
     found: dict[str, Any] = {
         "scale": scale,
         "data": suite.label,
@@ -87,16 +90,17 @@ def row(
         "rivals": "; ".join(map(str, laws.rivals)),
         "widths": _words(_values(suite, figure_name, "width")) or "none",
         "window": typed.get("window") or "the last evaluation",
-        "arms": arms or asked_of(suite, figure_name),
+        "arms": asked,
         "grid": _grid(suite, figure_name) or "none",
         **figures,
-        "seconds": _seconds(suite, figure_name, table),
-        "known": typed.get("known") or "?",
+        "seconds": float(f"{planned['seconds']:.3g}"),
+        "known": f"{RULE}; {typed.get('known') or '?'}",
     }
     try:
         made = Registered(**found)
     except ValueError as error_:
         raise UserError(f"{name}: {error_}") from error_
+    _refuse_known(name, paper, made)
     if all(typed.get(column) for column in TYPED):
         _append(paper, made)
         return f"{preregistration.path(paper)}: commit it before any run"
@@ -116,14 +120,28 @@ def _append(paper: str, made: Registered) -> None:
     write_bytes(path, f"{text.rstrip()}\n{_line(made)}\n".encode())
 
 
-def _seconds(suite: Suite, figure_name: str, table: Path) -> float:
-    """Seconds of one core, as what the pilot took has it, run by run."""
-    beside = table.with_suffix(".json")
-    if not beside.exists():
-        raise UserError(f"{beside}: is missing; make the table with `repro pilot {figure_name}`")
-    taken = read_json(beside)
-    each = taken["seconds"] / max(taken["runs"], 1)
-    return float(f"{each * _runs(suite, figure_name):.3g}")
+def _plan(suite: Suite, figure_name: str, path: Path) -> dict:
+    """A figure's plan. Raises UserError on one of another design than its studies have."""
+    if not path.exists():
+        raise UserError(f"{path}: is missing; make it with `repro plan {figure_name}`")
+    found = read_json(path)
+    of = {"figure": figure_name, "scale": suite.config.scale, "data": suite.label}
+    if of != {key: found.get(key) for key in of}:
+        raise UserError(f"{path}: is no plan of {' '.join(of.values())}")
+    if found["runs"] != (runs := _runs(suite, figure_name)):
+        words = f"is of {found['runs']} runs, and the studies of {figure_name} have {runs}"
+        raise UserError(f"{path}: {words}; plan the design that they have")
+    return found
+
+
+def _refuse_known(name: str, paper: str, made: Registered) -> None:
+    """Raises UserError where an arm of a row has seeds already."""
+    known = derived_seeds.arms(paper)
+    if old := [known[arm] for arm in made.asked if arm in known]:
+        raise UserError(
+            f"{name}: arm {old[0].arm} has seeds already, of commit {old[0].commit[:12]}, so that "
+            "its runs may be known; name a new arm in the study, and register that"
+        )
 
 
 def asked_of(suite: Suite, figure_name: str) -> str:

@@ -1,9 +1,7 @@
 """Puts tables drawn from laws through a figure's `measure` and the verdicts' rule, and counts."""
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from repro.verdicts.results import (
     AGREES,
     DIFFERS,
 )
-from repro.verdicts.verdict import by_bound, factor_for, widened
+from repro.verdicts.verdict import by_bound, factor_for
 
 DRAWS = 200
 
@@ -34,12 +32,21 @@ def tested(figure_name: str, scale: str, embedded: bool) -> list[Test]:
 
 
 def measured(
-    figure_name: str, law: str, table, scale: str, embedded: bool, draws: int, stream: int = 0
+    figure_name: str,
+    law: str,
+    table,
+    scale: str,
+    embedded: bool,
+    draws: int,
+    stream: int = 0,
+    cut: Callable | None = None,
+    copies: int = 1,
 ) -> dict[str, list[Measurement]]:
     """Draw tables from a law and measure each: claim id -> its measurement in every draw.
 
     table: the recorded data.csv. Every draw has its own random numbers, fixed by names alone.
-    stream: another one gives other draws.
+    stream: another one gives other draws. cut: makes of so many copies, drawn alike with seeds of
+    their own, the table that is measured; None: there is one, as it is.
     """
     figure = figure_named(figure_name)
     file = f"figures/{figure_name}.py"
@@ -51,14 +58,15 @@ def measured(
         rng = np.random.default_rng([name, number, *([stream] if stream else [])])
         with called(figure_name, f"simulate({law!r})"):
             assert figure.simulate  # there are laws
-            drawn = figure.simulate(law, table.copy(), scale, rng)
+            every = [figure.simulate(law, table.copy(), scale, rng) for _ in range(copies)]
+        drawn = every[0]
         if list(getattr(drawn, "columns", [])) != list(table.columns):
             raise UserError(
                 f"{file}: simulate({law!r}) did not return a table with the columns of data.csv: "
                 + ",".join(table.columns)
             )
         with called(figure_name, "measure"):
-            values = figure.measure(drawn, scale)
+            values = figure.measure(cut(every) if cut else drawn, scale)
         check_measured(file, figure.answers, values)
         for claim in claims:
             found[claim.id].append(values[claim.id])
@@ -107,120 +115,11 @@ def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
     return of_table(suite, figure_name, pd.read_csv(data), sha256_file(data))
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What a design promises of one claim, with noise twice as large as in the table it is planned
-    by, which a few seeds have estimated.
-
-    power: share of tables that agree under the paper's law. told: share of verdicts with the truth
-    where the table has it. error: the largest share of false ones, and the law that gives it. All
-    with intervals calibrated, as they will be.
-    """
-
-    power: float
-    told: float
-    error: float
-    law: str
-
-
-def _bound(test: Test, scale: str) -> Expectation:
+def bound_of(test: Test, scale: str) -> Expectation:
     """What a test that binds is held against."""
     bound = test.at(scale)
     assert bound
     return bound
-
-
-def plan(suite: Suite, figure_name: str, data: str, seeds: int | None = None) -> Iterator[str]:
-    """What the register asks of a design, a line a claim. Drawn from another table than a record,
-    as a pilot's.
-
-    data: a CSV with the columns of data.csv, of at least two seeds. seeds: of the design. A table
-    of fewer is repeated, which makes its noise too small by a factor of
-    sqrt((1 - 1/k) / (1 - 1/n)), k and n seeds: plan with fewer seeds than will be run.
-    """
-    for claim, found in planned(suite, figure_name, Path(data), seeds):
-        error = f"error {found.error:.3g} ({found.law})"
-        yield f"{claim}: power {found.power:.3g}, told {found.told:.3g}, {error}"
-
-
-def planned(
-    suite: Suite, figure_name: str, data: Path, seeds: int | None
-) -> Iterator[tuple[str, Planned]]:
-    """Test -> what the design promises of it."""
-    import pandas as pd
-
-    scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
-    table = pd.read_csv(data)
-    table = table if seeds is None else repeated(table, seeds)
-    figure = figure_named(figure_name)
-    claims = tested(figure_name, scale, embedded)
-    names = dict.fromkeys(law for claim in claims for law in figure.laws[claim.id].names)
-    found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
-    with called(figure_name, "measure"):
-        here = figure.measure(table, scale)
-    for claim in claims:
-        its = figure.laws[claim.id]
-
-        doubled = {law: doubled_noise(found[law][claim.id]) for law in its.names}
-        own, bound = doubled[its.paper], _bound(claim, scale)
-        at = {its.edge: doubled[its.edge]} if its.edge else at_edges(bound, own)
-        calibration = max((factor_for(bound, v, DIFFERS) for v in at.values()), default=1.0)
-        rivals = [factor_for(bound, doubled[rival], AGREES) for rival in its.rivals]
-        strict = max(calibration, *rivals)
-
-        def share(
-            values: Sequence[Measurement], *wanted: str, bound=bound, wide=calibration, more=strict
-        ) -> float:
-            """Of the verdicts that come out, as `evidence.judge` has them."""
-            seen = [by_bound(bound, widened(m, wide)).seen for m in values]
-            held = [by_bound(bound, widened(m, more)).seen for m in values]
-            told = (h if s == AGREES else s for s, h in zip(seen, held, strict=True))
-            return sum(each in wanted for each in told) / max(len(values), 1)
-
-        centre = float(np.mean([m.value for m in own if np.isfinite(m.value)] or [math.nan]))
-        there = [shifted(m, here[claim.id].value - centre) for m in own]
-        false = [(share(doubled[rival], AGREES), rival) for rival in its.rivals]
-        false += [(share(values, DIFFERS), edge) for edge, values in at.items()]
-        error, law = max(false)
-        yield claim.id, Planned(share(own, AGREES), share(there, AGREES, DIFFERS), error, law)
-
-
-def doubled_noise(found: Sequence[Measurement]) -> list[Measurement]:
-    """Measurements under one law as they would be with noise twice as large: twice as far from
-    their mean, and with intervals twice as wide."""
-    finite = [m.value for m in found if np.isfinite(m.value)]
-    if not finite:
-        return [*found]
-    mean = float(np.mean(finite))
-    return [widened(shifted(m, m.value - mean) if np.isfinite(m.value) else m, 2) for m in found]
-
-
-def repeated(table, seeds: int):
-    """A table with so many seeds, numbered from 0, that take turns with those it has.
-
-    Each arm, the rows that share their columns of words, has its own seeds; one of a single seed,
-    such as a sweep that only chooses, stays as it is.
-    """
-    import pandas as pd
-
-    words = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-    arms = [arm for _, arm in table.groupby(words, sort=False, dropna=False)] if words else [table]
-    if all(arm["seed"].nunique() < 2 for arm in arms):
-        raise UserError("the table has one seed, which has no noise to plan with; give two or more")
-    parts = []
-    for arm in arms:
-        of_seed = [rows for _, rows in arm.groupby("seed", sort=True)]
-        if len({*map(len, of_seed)}) > 1:
-            raise UserError(
-                "the table has seeds that lack some settings, as where each width has its own "
-                "number; plan with the design as it is, without --seeds"
-            )
-        if len(of_seed) < 2:
-            parts.append(arm)
-        else:
-            turns = (of_seed[number % len(of_seed)] for number in range(seeds))
-            parts += [rows.assign(seed=number) for number, rows in enumerate(turns)]
-    return pd.concat(parts, ignore_index=True)
 
 
 def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
@@ -232,7 +131,7 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
     found = {law: measured(figure_name, law, table, scale, embedded, DRAWS) for law in names}
 
     def trial(claim: Test, law: str, role: str, values: Sequence[Measurement]) -> Trial:
-        bound = _bound(claim, scale)
+        bound = bound_of(claim, scale)
         seen = [by_bound(bound, each).seen for each in values]
         counted = (len(seen), seen.count(AGREES), seen.count(DIFFERS))
         false = AGREES if role == RIVAL else DIFFERS
@@ -248,7 +147,7 @@ def of_table(suite: Suite, figure_name: str, table, digest: str) -> list[Trial]:
         edges = (
             {its.edge: found[its.edge][claim.id]}
             if its.edge
-            else at_edges(_bound(claim, scale), found[its.paper][claim.id])
+            else at_edges(bound_of(claim, scale), found[its.paper][claim.id])
         )
         trials += [trial(claim, law, EDGE, values) for law, values in edges.items()]
     return trials

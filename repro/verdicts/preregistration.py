@@ -22,6 +22,8 @@ from repro.verdicts.printed import claims_of
 
 LEAST_POWER = 0.9  # planned under the paper's law, of what is registered
 LEAST_TOLD = 0.6  # planned at the recorded value
+# A row that begins what was known so was planned by it; older ones by twice the deviation.
+RULE = "planned with the upper 80 % bound of the recorded deviation"
 ARMS = re.compile(r"[a-z0-9][a-z0-9.-]* \d+(; [a-z0-9][a-z0-9.-]* \d+)*")
 BLAMED = re.compile(r"([0-9a-f]{40}) \d+ (\d+)")  # of git: a commit, and the line it brought
 UNCOMMITTED = "0" * 40
@@ -39,7 +41,7 @@ class Registered:
     it. why: why this bound. rivals: the laws that the test must tell from the paper's. window: what
     a final loss is the mean over. widths, grid: of the runs. arms: whose seeds are judged or
     choose, each with their number, as `fig3-d16 24; fig3-tuning 8`. power: share of tables that
-    agree, planned with twice the recorded deviation, under the paper's law. told: the same for a
+    agree, planned as `known` says (RULE), under the paper's law. told: the same for a
     truth at the recorded value. error: the largest share of tables, under a rival or at the bound's
     edge, that would be judged falsely. seconds: price of the figure in seconds of one core. known:
     what was known of the result when the row was written.

@@ -1,31 +1,34 @@
-"""`repro pilot` and `repro register`: seeds that judge nothing, and a row planned by them."""
+"""A pilot's seeds, which judge nothing, and `repro register`: a row as it is planned."""
 
 import pytest
 
-from repro.authoring import registering, trials
+from repro.authoring import registering
 from repro.authoring.pilot import SEEDS, Piloted
 from repro.core import discovery, rows
-from repro.core.seeds import Seeds
+from repro.core.seeds import Arm, Seeds, derived
 from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import write_json
-from repro.verdicts.answers import Measurement
-from repro.verdicts.preregistration import SEARCHED, Registered
+from repro.verdicts.preregistration import RULE, SEARCHED, Registered
 
 CLAIM = "rate_transfer/distance.network"
 TYPED = {"why": "half way to 0 and to -1", "known": "a trial"}
 
 
+def planned(path, power=0.95, runs=432):
+    promises = {"distance.network": {"power": power, "told": 0.8, "error": 0.01, "law": "1/n"}}
+    of = {"figure": "rate_transfer/distance", "scale": "reduced", "data": "embedded"}
+    write_json(path, of | {"runs": runs, "seconds": 216.0, "promises": promises})
+    return path
+
+
 @pytest.fixture
-def pilot(tmp_path, monkeypatch):
-    """The table of a pilot, whose power is known; the register is of another checkout."""
+def plan(tmp_path, monkeypatch):
+    """A plan of the design as it is; the register is of another checkout."""
     for module in (registering, rows):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     (tmp_path / "studies/rate_transfer").mkdir(parents=True)
-    planned = [("distance.network", trials.Planned(0.95, 0.8, 0.01, "1/n"))]
-    monkeypatch.setattr(trials, "planned", lambda suite, figure, table, seeds: planned)
-    write_json(tmp_path / "pilot.json", {"runs": 54, "seconds": 27.0})
-    return tmp_path / "pilot.csv"
+    return planned(tmp_path / "plan.json")
 
 
 def test_a_pilot_has_seeds_of_its_own_in_every_stage_that_has_some():
@@ -45,20 +48,20 @@ def test_no_study_judges_on_a_pilot_s_seeds():
             assert waiting or not {*seeds} & {*SEEDS}, name
 
 
-def test_a_row_is_the_design_and_what_a_person_says(pilot):
+def test_a_row_is_the_design_and_what_a_person_says(plan):
     suite = load(["scale=reduced"])
-    said = registering.row(suite, CLAIM, pilot, None, {}, "network 12")
+    said = registering.row(suite, CLAIM, plan, {}, "network 12")
     assert said.endswith("not written: give --why and --known")
     assert not (registering.ROOT / "studies/rate_transfer/registered.csv").exists()
     for _ in range(2):  # rows are added
-        registering.row(suite, CLAIM, pilot, None, TYPED, "network 12")
+        registering.row(suite, CLAIM, plan, TYPED, "network 12")
     (_, row), (_, again) = rows.read("studies/rate_transfer/registered.csv", Registered)
-    assert row == again and (row.why, row.known) == (TYPED["why"], TYPED["known"])
+    assert row == again and row.why == TYPED["why"]
+    assert row.known == f"{RULE}; {TYPED['known']}"  # by which rule it was planned
     assert (row.scale, row.data, row.claim) == ("reduced", "embedded", "distance.network")
     assert row.bound == "-0.5 within 0.25" and row.rivals == "no fall; 1/n"
     assert row.widths == "32 64 128 256 512 1024" and row.grid == "parametrization: muP SP NTP"
     assert row.asked == {"network": 12}
-    # 3 parametrizations, 6 widths, 24 seeds, half a second each.
     assert (row.power, row.told, row.error, row.seconds) == (0.95, 0.8, 0.01, 216)
 
 
@@ -79,16 +82,31 @@ def test_what_a_search_will_add_to_a_grid_is_said_in_words():
         ),
     ],
 )
-def test_what_cannot_be_planned_is_said(claim, scale, said, pilot):
+def test_what_cannot_be_planned_is_said(claim, scale, said, plan):
     with pytest.raises(UserError, match=said):
-        registering.row(load([f"scale={scale}"]), claim, pilot, None, TYPED)
+        registering.row(load([f"scale={scale}"]), claim, plan, TYPED)
 
 
-def test_too_little_power_is_refused(pilot, monkeypatch):
-    weak = [("distance.network", trials.Planned(0.5, 0.8, 0.01, "1/n"))]
-    monkeypatch.setattr(trials, "planned", lambda *_: weak)
-    with pytest.raises(UserError, match=r"power 0.5 is below 0.9; plan more seeds"):
-        registering.row(load(["scale=reduced"]), CLAIM, pilot, None, TYPED, "network 12")
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"power": 0.5}, "power 0.5 is below 0.9; plan more seeds"),
+        ({"runs": 12}, "is of 12 runs, and the studies of rate_transfer/distance have 432"),
+    ],
+)
+def test_too_little_power_or_another_design_is_refused(other, said, plan):
+    with pytest.raises(UserError, match=said):
+        registering.row(load(["scale=reduced"]), CLAIM, planned(plan, **other), TYPED, "network 12")
+
+
+def test_an_arm_that_has_seeds_is_refused(plan):
+    """Found: a row of an arm whose seeds were there was written, and no badge could be had."""
+    commit = "c" * 40
+    seeds = " ".join(map(str, derived(commit, "network", 12)))
+    rows.write("studies/rate_transfer/seeds.csv", Arm, [Arm("network", commit, seeds)])
+    with pytest.raises(UserError, match=r"arm network has seeds already, .* name a new arm"):
+        registering.row(load(["scale=reduced"]), CLAIM, plan, TYPED, "network 12")
+    assert not (registering.ROOT / "studies/rate_transfer/registered.csv").exists()
 
 
 def test_seeds_that_somebody_picked_are_no_arm_of_a_row():
@@ -96,10 +114,3 @@ def test_seeds_that_somebody_picked_are_no_arm_of_a_row():
     assert registering.asked_of(suite, "rate_transfer/distance") == "first-step 24"
     with pytest.raises(UserError, match="take them of an arm"):
         registering.asked_of(load(["scale=smoke"]), "rate_transfer/distance")
-
-
-def test_noise_is_planned_twice_as_large():
-    found = [Measurement(value, value - 1, value + 2, 4) for value in (1.0, 2.0, 3.0)]
-    doubled = trials.doubled_noise(found)
-    assert [m.value for m in doubled] == [0.0, 2.0, 4.0]
-    assert [(m.value - m.low, m.high - m.value) for m in doubled] == [(2, 4)] * 3

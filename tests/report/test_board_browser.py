@@ -14,7 +14,9 @@ pytestmark = MARKS
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return a_site(tmp_path_factory.mktemp("clone"), "transfer/leaderboard,transfer/sgd,transfer/shift")
+    return a_site(
+        tmp_path_factory.mktemp("clone"), "transfer/leaderboard,transfer/sgd,transfer/shift"
+    )
 
 
 @pytest.fixture

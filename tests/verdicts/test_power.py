@@ -1,7 +1,6 @@
 """Whether claims' tests can tell the paper's law from its rivals, and the tables drawn for it."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -506,31 +505,3 @@ def test_a_few_fresh_draws_go_as_the_many_on_record(figure):
                 k = outcomes.count(of)
                 chance = [math.comb(few, i) * p**i * (1 - p) ** (few - i) for i in range(few + 1)]
                 assert min(sum(chance[: k + 1]), sum(chance[k:])) > 1e-4, (name, law, of, k, p)
-
-
-def test_a_design_is_planned_from_a_table_with_seeds_it_does_not_have(monkeypatch):
-    """Of a recorded sweep: power, error, and a verdict that can hardly come out are told."""
-
-    folder = records.RECORDS / "reduced/embedded/cpu"
-    with pytest.raises(UserError, match="seeds that lack some settings"):
-        trials.repeated(pd.read_csv(folder / "embedding_lr/fig1.csv"), 7)
-    table = pd.read_csv(folder / "transfer/muon.csv")
-    more = trials.repeated(table, 7)
-    assert sorted(more["seed"].unique()) == [*range(7)]
-    assert more.groupby("seed").size().nunique() == 1
-    assert len(more.drop_duplicates([*table])) == len(more) > len(table)
-    with pytest.raises(UserError, match="the table has one seed"):
-        trials.repeated(table[table["seed"] == table["seed"].iloc[0]], 7)
-    # Each arm has seeds of its own, and a sweep that only chooses has one, which stays.
-    arms = pd.DataFrame({"stage": ["sweep", "ours", "ours"], "seed": [0, 7, 8], "loss": [1, 2, 3]})
-    found = trials.repeated(arms, 3)
-    assert found[found["stage"] == "sweep"].to_dict("list") == arms[:1].to_dict("list")
-    ours = found[found["stage"] == "ours"]
-    assert [*ours["seed"]] == [0, 1, 2] and [*ours["loss"]] == [2, 3, 2]
-    # A column of words that is empty for an arm names it too.
-    arms["words"] = ["test", None, None]
-    assert trials.repeated(arms, 3)["stage"].tolist() == ["sweep", "ours", "ours", "ours"]
-    monkeypatch.setattr(trials, "DRAWS", 3)
-    suite = Suite(config.parse({"scale": "reduced"}, discovery.dataset_names()))
-    line, _ = trials.plan(suite, "upscaling/fig9", str(folder / "upscaling/fig9.csv"), 7)
-    assert re.match(r"fig9.optimal-noise: power \S+, told \S+, error \S+ \(.*\)$", line)
