@@ -11,6 +11,7 @@ from figures.upscaling._transfer import (
     asymmetry,
     log2_places,
     lost,
+    nothing,
     slope_of,
     sweeps,
 )
@@ -140,6 +141,12 @@ def rows_of(data, key, sweep):
     return data[(data["study"] == MODELS[key][1]) & data["stage"].isin(stages_of(key, sweep))]
 
 
+def names_of(key, sweep):
+    """The claims about a model's sweep, settings of the paper's."""
+    profile = [f"fig3.asymmetric-{key}"] if sweep == "noise" else []
+    return [f"fig3.transfer-{sweep}-{key}", f"fig3.lost-{sweep}-{key}", *profile]
+
+
 def stages_of(key, sweep):
     """The stages of a model's sweep."""
     return (f"{SWEEPS[sweep][0]}{MODELS[key][2]}", *ARMS.get((key, sweep), ()))
@@ -149,6 +156,10 @@ def measure(data, scale):
     found = {}
     for key, sweep in SERIES:
         rows, axis = rows_of(data, key, sweep), SWEEPS[sweep][1]
+        if rows.empty and MODELS[key][2] == "":
+            words = "it is not run at this scale"
+            found |= {name: nothing(words) for name in names_of(key, sweep)}
+            continue
         found[f"fig3.transfer-{sweep}-{key}"] = slope_of(rows, axis)
         if MODELS[key][2] == "":
             found[f"fig3.lost-{sweep}-{key}"] = lost(rows, axis)
@@ -207,14 +218,16 @@ def draw(data, scale):
     from repro.verdicts import drawing
 
     shown = [key for key in MODELS if len(rows_of(data, key, "lr"))]
-    figure, axes = drawing.panels(len(shown), len(SWEEPS))
+    swept = [s for s in SWEEPS if any(len(rows_of(data, key, s)) for key in shown)]
+    figure, axes = drawing.panels(len(shown), len(swept))
     for column, key in zip(axes.T, shown, strict=True):
         words, study, end = MODELS[key]
-        for panel, (sweep, (stage, axis, label, _)) in zip(column, SWEEPS.items(), strict=True):
-            if (key, sweep) not in SERIES:
+        for panel, sweep in zip(column, swept, strict=True):
+            stage, axis, label, _ = SWEEPS[sweep]
+            rows = rows_of(data, key, sweep)
+            if rows.empty:
                 panel.axis("off")
                 continue
-            rows = rows_of(data, key, sweep)
             panel.set_ylabel("final training loss (nats)")
             declared = discovery.study(f"{study}/{stage}{end}").scales[scale].spec
             fixed = {"by_lr": ("noise", LEVEL), "by_noise": ("learning rate", "lr")}[stage]

@@ -1,10 +1,11 @@
 """Figure 3 at the default scale: the network as the paper prints it, with seeds where they tell.
 
 A seed's best rate scatters three times as far at d = 16 as at 256, where a run costs thirty times
-as much. So widths have their own number of seeds, and their own octaves: around where a trial had
+as much. So widths have their own number of seeds, and their own octaves: around where a record had
 the best (2^-3.6, 2^-4.2 and 2^-5.1), and so far that the constant of d = 16 can be carried to 256
-by d^0, d^-1/2 and d^-1. The first seeds of all widths are the same, which pairs what is compared
-at equal seeds. `tuning` has seeds of its own, on which that constant is chosen.
+by d^0, d^-1/2 and d^-1; of the octaves between the best and the last the widest has one less. The
+first seeds of all widths are the same, which pairs what is compared at equal seeds. `tuning` has
+seeds of its own, on which that constant is chosen.
 """
 
 from dataclasses import replace
@@ -19,10 +20,10 @@ WHOLE = sweep(changes={"model.norm": "none"})
 NONE = {name: without_runs(scale) for name, scale in WHOLE.scales.items()}
 
 
-def width(k: int, low: int, high: int, arm: str, number: int, tiny: int) -> Study:
-    """The sweep at d = 2^k over the octaves from low to high. tiny: k at smoke scale."""
+def width(k: int, rates: list[float], arm: str, number: int, tiny: int) -> Study:
+    """The sweep at d = 2^k. tiny: k at smoke scale."""
     reduced = WHOLE.scales["reduced"]
-    grid = {"size": [size(k)], "lr.embedding": octaves(low, high)}
+    grid = {"size": [size(k)], "lr.embedding": rates}
     smoke = {"size": [size(tiny)], "lr.embedding": octaves(-8, 0, 4), "seed": [0, 1]}
     scales = {
         "smoke": Scale(
@@ -34,8 +35,8 @@ def width(k: int, low: int, high: int, arm: str, number: int, tiny: int) -> Stud
 
 
 STAGES = {
-    "narrow": width(4, -7, -1, "fig3", 24, 4),
-    "middle": width(6, -7, -2, "fig3", 6, 5),
-    "wide": width(8, -8, -3, "fig3", 6, 6),
-    "tuning": width(4, -7, -1, "fig3-tuning", 8, 4),
+    "narrow": width(4, octaves(-7, -1), "fig3-rates", 6, 4),
+    "middle": width(6, octaves(-6, -2), "fig3-rates", 5, 5),
+    "wide": width(8, [2.0**-8, *octaves(-6, -3)], "fig3-rates", 5, 6),
+    "tuning": width(4, octaves(-7, -1), "fig3-constant", 8, 4),
 }

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from repro.core.seeds import of_arm
 from repro.core.spec import override
 from repro.core.study import Scale, Study, octaves
 from studies.embedding_lr._decoder import (
@@ -21,6 +20,7 @@ from studies.embedding_lr._decoder import (
     WORKSTATION_LR,
     WORKSTATION_SEEDS,
     size,
+    without_runs,
 )
 
 
@@ -80,12 +80,5 @@ def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
 
 
 WHOLE = sweep()
-# At the default scale the slope is `figure3`'s, of the network as printed. Here it is asked what
-# embeddings of another size lose, at one width.
-ONE_WIDTH = {
-    "size": [size(6)],
-    "lr.embedding": octaves(-7, -2),
-    "seed": of_arm("embedding_lr", "fig3-init", 5),
-}
-REDUCED_TO_ONE = replace(WHOLE.scales["reduced"], grid=ONE_WIDTH)
-STUDY = replace(WHOLE, scales={**WHOLE.scales, "reduced": REDUCED_TO_ONE})
+# At the default scale the slope is `figure3`'s, of the network as printed.
+STUDY = replace(WHOLE, scales={**WHOLE.scales, "reduced": without_runs(WHOLE.scales["reduced"])})

@@ -22,7 +22,6 @@ from repro.core.study import Checkpoint, Scale, Study
 FACTOR = 2
 # One set for all three architectures, of no earlier run.
 OVERNIGHT_SEEDS = list(range(2000, 2008))
-DRAWN = [520, 521]  # of what is drawn at reduced scale and not judged
 
 
 def transfer(
@@ -42,7 +41,7 @@ def transfer(
     lr_widths: Mapping[str, Sequence[int]] | None = None,
     lr_seeds: Mapping[str, Sequence[int]] | None = None,
     noise_seeds: Mapping[str, Sequence[int]] | None = None,
-    arms: Mapping[str, Mapping[str, tuple[int, Sequence[int]]]] | None = None,
+    arms: Mapping[str, Mapping[str, tuple[int, Sequence[int], Sequence[float]]]] | None = None,
     chosen_after_seeing: str = "",
     departures: tuple[str, ...] = (),
 ) -> dict[str, Study]:
@@ -57,7 +56,7 @@ def transfer(
     models, its fixed "level" and its grid of "levels"; None: none of these stages. lr_widths: as
     widths, of by_lr at the scales where it has fewer; lr_seeds, noise_seeds: as seeds, of by_lr and
     by_noise where they have others. arms: name of a width, which ends its stages' names -> scale ->
-    that width of the base models and its seeds.
+    that width of the base models, its seeds and its rates.
     chosen_after_seeing, departures: as in `Study`.
     """
 
@@ -117,10 +116,11 @@ def transfer(
     for arm, at in (arms or {}).items():
         own = {name: [at[name][0]] if name in at else [] for name in scales}
         of_arm = {name: at[name][1] if name in at else [] for name in scales}
+        rates = {name: at[name][2] if name in at else lr[name] for name in scales}
         stages |= {
             f"base_{arm}": stage({"model.width": own, "seed": of_arm}, {}),
             f"by_lr_{arm}": stage(
-                widened(own, "lr", lr, of_arm), start(f"base_{arm}"), start__level=fixed_level
+                widened(own, "lr", rates, of_arm), start(f"base_{arm}"), start__level=fixed_level
             ),
         }
     if lr_sp and raw_levels:

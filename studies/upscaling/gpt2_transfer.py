@@ -8,8 +8,8 @@ trained at panel d's rate, 2^-9 (F.5 names none); both grids are ours.
 
 Reduced: one layer and 120 steps to save time; fixed rate and noise are close to the best of the
 reduced Sweep 2 of `gpt2`. What is judged are the rates of two target widths a factor of 8 apart,
-with 24 and 8 seeds: a seed's best scatters three times as far at the narrow one, where a run costs
-a tenth. Noise is drawn with two seeds.
+with six and four seeds: a seed's best scatters three times as far at the narrow one, where a run
+costs a tenth. Noise is not swept.
 
 Overnight: five widths over a factor of 8, and half octaves wherever the paper's law, SP's rate as
 1/n or noise of one standard deviation could put an optimum.
@@ -17,7 +17,7 @@ Overnight: five widths over a factor of 8, and half octaves wherever the paper's
 
 from repro.core.seeds import of_arm
 from repro.core.study import octaves
-from studies.upscaling._transfer import DRAWN, OVERNIGHT_SEEDS, transfer
+from studies.upscaling._transfer import OVERNIGHT_SEEDS, transfer
 from studies.upscaling.gpt2 import CHOSEN, DEPARTURES, PAPER, REDUCED
 
 SMALLER = {
@@ -65,7 +65,7 @@ STAGES = transfer(
     },
     seeds={
         "smoke": [0],
-        "reduced": DRAWN,
+        "reduced": [],
         "overnight": OVERNIGHT_SEEDS,
         "workstation": [20, 21, 22],
         "paper": [0],
@@ -98,15 +98,15 @@ STAGES = transfer(
         "workstation": 0.25,
         "paper": 0.005 / 2 * 512**0.5,
     },
-    lr_seeds={"smoke": [], "reduced": []},
+    lr_seeds={"smoke": []},
     arms={
         "narrow": {
-            "smoke": (8, [0, 1]),
-            "reduced": (16, of_arm("upscaling", "fig3-gpt2-narrow", 24)),
+            "smoke": (8, [0, 1], octaves(-6, -5)),
+            "reduced": (16, of_arm("upscaling", "fig3-rates-narrow", 6), octaves(-7, -3)),
         },
         "wide": {
-            "smoke": (16, [0]),
-            "reduced": (128, of_arm("upscaling", "fig3-gpt2-wide", 8)),
+            "smoke": (16, [0], octaves(-6, -5)),
+            "reduced": (128, of_arm("upscaling", "fig3-rates-wide", 4), octaves(-6, -3)),
         },
     },
     chosen_after_seeing=CHOSEN,

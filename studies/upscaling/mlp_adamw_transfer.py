@@ -8,11 +8,11 @@ code's, two per octave around 0.0005.
 
 Workstation: 315 runs, 0.8 hours.
 
-Reduced: what is judged are the rates of two target widths a factor of 8 apart on eight seeds; noise
-is drawn with the first two. Overnight: over a factor of 8 in width for the rates and of 16 for the
-noise, whose rival's slope is half as large, and half octaves wherever the paper's law, SP's rate as
-1/n or noise of one standard deviation could put an optimum. In both the noise that is fixed is near
-the best one: with 1, four times as much, the narrow models' rates scattered by an octave.
+Reduced: what is judged are the rates of two target widths a factor of 8 apart on five seeds; noise
+is not swept. Overnight: over a factor of 8 in width for the rates and of 16 for the noise, whose
+rival's slope is half as large, and half octaves wherever the paper's law, SP's rate as 1/n or noise
+of one standard deviation could put an optimum. In both the noise that is fixed is near the best
+one: with 1, four times as much, the narrow models' rates scattered by an octave.
 """
 
 from repro.core.seeds import of_arm
@@ -25,11 +25,11 @@ sweeps = sweeps_by(
     base={"reduced": 2.0**-5, "paper": 0.0005},
     base_width=512,
     widths={"reduced": [16, 128], "paper": [128, 180, 256, 390, 512, 768]},
-    judged=of_arm("upscaling", "fig3-mlp", 8),
-    noise_seeds={"reduced": of_arm("upscaling", "fig3-mlp", 2)},  # of the same
+    judged=of_arm("upscaling", "fig3-rates-mlp", 5),
+    noise_seeds={"reduced": []},
     lr={
         "smoke": octaves(-6, -4, 2),
-        "reduced": octaves(-8, -3),
+        "reduced": octaves(-7, -3),
         "overnight": [2.0**-8.5, *octaves(-7.5, -2.5, 0.5), 2.0**-1.5],
         "workstation": [0.0005 * rate for rate in octaves(-5, 5)],
         "paper": [0.0005 * rate for rate in octaves(-5, 5.5, 0.5)],
