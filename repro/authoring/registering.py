@@ -204,7 +204,10 @@ def _grids(suite: Suite, figure_name: str) -> Iterable[tuple[str, object]]:
     """Setting and value, of every axis of every stage."""
     for stage in discovery.figure_stages(figure_name):
         study = suite.study(stage)
-        for axis, values in {**study.grid, **study.at(suite.config.scale).grid}.items():
+        grid = {**study.grid, **study.at(suite.config.scale).grid}
+        if not all(grid.values()):
+            continue  # an axis without values: nothing of it is run at this scale
+        for axis, values in grid.items():
             for value in values:
                 yield from value.items() if isinstance(value, Mapping) else [(axis, value)]
 
