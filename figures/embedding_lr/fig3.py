@@ -113,7 +113,7 @@ UNIT_SLOPES = {"sqrt(d) rule": 0.0, "init without effect": -0.5, "SP": -1.0}
 
 
 def reduce(runs):
-    columns = runs[STUDIES[0]].columns.drop("step")
+    columns = next(table for table in runs.values() if "step" in table).columns.drop("step")
 
     def label(name):
         return {"study": short(str(name.at_round(0)))}
@@ -173,9 +173,9 @@ def measure(data, scale):
         logs = [o.log2 - np.log2(ETA_W / d) - 0.5 * np.log2(d) for d, o in found.items()]
         return 2 ** float(np.mean(logs))
 
-    whole = main if main and len(main) > 1 else _sweep.shared(printed or main)
+    whole = main or _sweep.shared(printed)
     found = dict.fromkeys((claim.id for claim in RULES), nothing())
-    if main and len(main) > 1:
+    if main:
         found = _rules.measure("fig3", main, scale, tuning)
     costs = dict.fromkeys((f"{name}-as-printed" for name in COSTS), nothing())
     if printed and scale not in GPU_SCALES:
@@ -187,7 +187,7 @@ def measure(data, scale):
         "fig3.sqrt-d-rule-as-printed": slope_of(printed, window),
         "fig3.near-optimal": _sweep.measured(whole, above_tuned, window),
         "fig3.rule-of-thumb": _sweep.measured(whole, ratio, window),
-        "fig3.unit-init": slope_of(unit if unit and len(unit) > 1 else None, window),
+        "fig3.unit-init": slope_of(unit, window),
         "fig3.best-init": init_advantage(main, unit, window) if unit else nothing(),
         "fig3.control-positions": slope_of(positions, window),
     }
@@ -251,13 +251,12 @@ def draw(data, scale):
     reached = data.groupby(_sweep.WIDTH)["vocab_reached"].max()
     main, tuning = sweep_of(data, MAIN), sweep_of(data, TUNING)
     printed, chosen_on = printed_of(data, scale)
-    of_main = bool(main) and len(main) > 1
     figure = _rules.draw(
-        main if of_main else printed,
+        main or printed,
         scale,
         lambda width: f"d = {width}, m = {reached[width]}",
-        "LayerNorm" if of_main and scale not in GPU_SCALES else "as printed",
-        tuning if of_main else chosen_on,
+        "LayerNorm" if main and scale not in GPU_SCALES else "as printed",
+        tuning if main else chosen_on,
     )
     shown = (
         (sweep_of(data, UNIT), "std 1", drawing.COLORS[3], "s"),
@@ -265,16 +264,14 @@ def draw(data, scale):
         (sweep_of(data, AS_PRINTED), "no LayerNorm, as printed", drawing.COLORS[5], "v"),
     )
     for sweep, label, color, marker in shown:
-        if sweep and len(sweep) > 1:
+        if sweep:
             _sweep.draw_optima(figure.axes[1], sweep, window, label, color, marker)
     return figure
 
 
 def small(data, scale):
     """The optimum against width, of what the first claim judges."""
-    main = sweep_of(data, MAIN)
-    of_main = bool(main) and len(main) > 1
-    return _rules.small(main if of_main else printed_of(data, scale)[0], scale)
+    return _rules.small(sweep_of(data, MAIN) or printed_of(data, scale)[0], scale)
 
 
 FIGURE = Figure(

@@ -113,9 +113,11 @@ class Source:
         return ~out
 
     def recorded(self, left: np.ndarray) -> dict[str, int]:
-        """Arm -> how many seeds the table has of it, among the rows that are left."""
+        """Arm -> how many seeds the table has of it, among the rows that are left; without those
+        whose rows are of no seed."""
         table = self.table[left]
-        return {arm: rows["seed"].nunique() for arm, rows in table.groupby(self.arm[left])}
+        found = {arm: rows["seed"].nunique() for arm, rows in table.groupby(self.arm[left])}
+        return {arm: number for arm, number in found.items() if number}
 
     def price(self, seeds: Mapping[str, int], left: np.ndarray) -> tuple[int, float]:
         """Runs and seconds of so many seeds of each arm."""
@@ -123,8 +125,8 @@ class Source:
         recorded = self.recorded(left)
         for rows, whole, base in self.priced:
             share = left[rows].mean()
-            if share:
-                arm = self.arm[rows[0]]
+            arm = self.arm[rows[0]]
+            if share and arm in recorded:
                 each = seeds[arm] / recorded[arm]
                 runs += each * (not base)
                 seconds += each * whole * (1 if base else share)
@@ -134,7 +136,7 @@ class Source:
         """What makes of draws a table of the design: (its tables, one after another) -> a table."""
         import pandas as pd
 
-        rank = ranks(self.table, self.arm)
+        rank, of_none = ranks(self.table, self.arm), self.table["seed"].isna().to_numpy()
         recorded = self.recorded(left)
         asked = np.array([seeds.get(arm, 0) for arm in self.arm])
         there = np.array([recorded.get(arm, 1) for arm in self.arm])
@@ -142,7 +144,8 @@ class Source:
         def design(drawn: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
             parts = []
             for copy, table in enumerate(drawn):
-                chosen = left & (rank + copy * there < asked)
+                first = of_none if copy == 0 else False  # what is of no seed is there once
+                chosen = left & ((rank + copy * there < asked) & ~of_none | first)
                 part = table[chosen]
                 parts.append(part.assign(seed=part["seed"] + copy * COPY))
             return pd.concat(parts, ignore_index=True)
@@ -190,7 +193,7 @@ def ranks(table: "pd.DataFrame", arm: np.ndarray) -> np.ndarray:
     )
     order = sorted(held.index, key=lambda seed: (-held[seed], seed))
     place = table["seed"].map({seed: number for number, seed in enumerate(order)})
-    return place.groupby(arm).rank(method="dense").to_numpy(int) - 1
+    return place.groupby(arm).rank(method="dense").fillna(0).to_numpy(int) - 1
 
 
 def upper(freedom: float) -> float:

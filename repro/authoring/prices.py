@@ -24,7 +24,7 @@ Priced = tuple[np.ndarray, float, bool]
 
 def worth(run: Run) -> float:
     """Seconds that a run takes, right in proportion to others of its model."""
-    return run.cost.flops / OPERATIONS + run.spec.get("steps", 0) * STEP
+    return run.cost.flops / OPERATIONS + run.spec.get("steps", 1) * STEP
 
 
 def prices(suite: Suite, figure_name: str, table: "pd.DataFrame", seconds: float) -> list[Priced]:

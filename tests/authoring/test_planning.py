@@ -95,6 +95,18 @@ def test_a_design_has_the_seeds_that_arms_share_first_and_more_than_the_table():
         planning.named(mine, "", "d 6")
 
 
+def test_rows_of_no_seed_are_in_every_design_once():
+    """Found: what a sweep chose has no seed, and planning divided by none of them."""
+    rows = pd.DataFrame(
+        {"arm": [*"aab"], "seed": [1, 2, math.nan], "loss": range(3), "lr": [1.0] * 3}
+    )
+    mine = planning.Source(SUITE, "p/mine", rows, [])
+    left = mine.without("")
+    assert mine.recorded(left) == {"a": 2}
+    found = mine.cut({"a": 3}, left)([rows] * mine.copies({"a": 3}, left))
+    assert found["arm"].tolist() == [*"aab", "a"]
+
+
 @pytest.mark.parametrize(("freedom", "times"), [(2, 2.12), (5, 1.46), (7, 1.35), (23, 1.15)])
 def test_the_upper_bound_is_chi_squared_s(freedom, times):
     assert planning.upper(freedom) == pytest.approx(times, rel=0.02)

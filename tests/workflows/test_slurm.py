@@ -247,8 +247,7 @@ def states():
 def results(directory, name):
     """What a figure is made of and says, byte by byte."""
     data, short = table_of(directory, name), name.split("/")[1]
-    (folder,) = data.parent.glob("*/manifest.json")
-    kept = [folder.with_name(each) for each in ("results.json", f"{short}.pdf", f"{short}.png")]
+    kept = [data.with_name(each) for each in ("results.json", f"{short}.pdf", f"{short}.png")]
     return [path.read_bytes() for path in (data, *kept, directory / "figures" / f"{name}.pdf")]
 
 
