@@ -11,7 +11,6 @@ from repro.authoring import planning
 from repro.authoring.pilot import Piloted
 from repro.core import cells, discovery, rows
 from repro.core import seeds as derived_seeds
-from repro.core.names import StageName
 from repro.core.seeds import Seeds
 from repro.core.study import Proposal
 from repro.core.suite import Suite
@@ -50,17 +49,11 @@ def pilot(suite: Suite, figure_name: str, seeds: int | None) -> Path:
     return path
 
 
-def _runs(suite: Suite, figure_name: str) -> int:
-    """Runs of a figure, without those that a search may add."""
-    stages = suite.figure_cells(figure_name).items()
-    return sum(len(c.runs) for name, its in stages if not StageName.parse(name).round for c in its)
-
-
 def row(
     suite: Suite, word: str, plan: Path | None, typed: Mapping[str, str], arms: str = ""
 ) -> str:
-    """A claim's row of the register, as CSV. plan: as `planning.plan` wrote it, of the design that
-    the figure's studies have now; None: where it writes it. typed: `why` and `known`, in the words
+    """A claim's row of the register, as CSV. plan: as `planning.plan` wrote it; None: where it
+    writes it. typed: `why` and `known`, in the words
     of who registers, and `window`; the row is written where the first two are given, and else only
     shown. arms: those of the claim, in place of all of the figure's.
 
@@ -75,7 +68,7 @@ def row(
     if not claim.binds(scale, suite.is_embedded(figure_name)):
         raise UserError(f"{name}: binds at {claim.place}, not at {scale} on {suite.label} data")
     asked = arms or asked_of(suite, figure_name)
-    planned = _plan(suite, figure_name, plan or planning.path(suite, figure_name))
+    planned = _plan(suite, figure_name, plan or planning.path(suite, figure_name), asked)
     if claim.id not in planned["promises"]:
         raise UserError(f"{name}: is not in the plan; make it anew: `repro plan {figure_name}`")
     promise = planned["promises"][claim.id]
@@ -120,17 +113,19 @@ def _append(paper: str, made: Registered) -> None:
     write_bytes(path, f"{text.rstrip()}\n{_line(made)}\n".encode())
 
 
-def _plan(suite: Suite, figure_name: str, path: Path) -> dict:
-    """A figure's plan. Raises UserError on one of another design than its studies have."""
+def _plan(suite: Suite, figure_name: str, path: Path, asked: str) -> dict:
+    """A figure's plan. asked: the arms with their seeds. Raises UserError on a plan that has no arm
+    of so many."""
     if not path.exists():
         raise UserError(f"{path}: is missing; make it with `repro plan {figure_name}`")
     found = read_json(path)
     of = {"figure": figure_name, "scale": suite.config.scale, "data": suite.label}
     if of != {key: found.get(key) for key in of}:
         raise UserError(f"{path}: is no plan of {' '.join(of.values())}")
-    if found["runs"] != (runs := _runs(suite, figure_name)):
-        words = f"is of {found['runs']} runs, and the studies of {figure_name} have {runs}"
-        raise UserError(f"{path}: {words}; plan the design that they have")
+    seeds = {*found["seeds"].values()}
+    if other := [arm for arm in asked.split("; ") if int(arm.split()[1]) not in seeds]:
+        words = f"{other[0]!r} is asked, and the arms of the plan have {found['seeds']}"
+        raise UserError(f"{path}: {words}; plan the design that the studies have")
     return found
 
 

@@ -15,10 +15,11 @@ CLAIM = "rate_transfer/distance.network"
 TYPED = {"why": "half way to 0 and to -1", "known": "a trial"}
 
 
-def planned(path, power=0.95, runs=432):
+def planned(path, power=0.95, seeds=None):
     promises = {"distance.network": {"power": power, "told": 0.8, "error": 0.01, "law": "1/n"}}
     of = {"figure": "rate_transfer/distance", "scale": "reduced", "data": "embedded"}
-    write_json(path, of | {"runs": runs, "seconds": 216.0, "promises": promises})
+    design = {"seeds": seeds or {"network": 12}, "seconds": 216.0, "promises": promises}
+    write_json(path, of | design)
     return path
 
 
@@ -91,7 +92,7 @@ def test_what_cannot_be_planned_is_said(claim, scale, said, plan):
     ("other", "said"),
     [
         ({"power": 0.5}, "power 0.5 is below 0.9; plan more seeds"),
-        ({"runs": 12}, "is of 12 runs, and the studies of rate_transfer/distance have 432"),
+        ({"seeds": {"network": 6}}, "'network 12' is asked, and the arms of the plan have"),
     ],
 )
 def test_too_little_power_or_another_design_is_refused(other, said, plan):
