@@ -122,9 +122,11 @@ def _plan(suite: Suite, figure_name: str, path: Path, asked: str) -> dict:
     of = {"figure": figure_name, "scale": suite.config.scale, "data": suite.label}
     if of != {key: found.get(key) for key in of}:
         raise UserError(f"{path}: is no plan of {' '.join(of.values())}")
-    seeds = {*found["seeds"].values()}
-    if other := [arm for arm in asked.split("; ") if int(arm.split()[1]) not in seeds]:
-        words = f"{other[0]!r} is asked, and the arms of the plan have {found['seeds']}"
+    planned = {*found["seeds"].values()}
+    numbers = [int(arm.split()[1]) for arm in asked.split("; ")]
+    other = [number for number in numbers if number not in planned]
+    if other and sum(other) not in planned:  # of an arm of the table that a study has in parts
+        words = f"{asked!r} is asked, and the arms of the plan have {found['seeds']}"
         raise UserError(f"{path}: {words}; plan the design that the studies have")
     return found
 

@@ -177,10 +177,10 @@ VIT, BART = WHOLE["vit"], WHOLE["bart"]
 STRATEGY, RIVAL = slice(len(S_FAMILY)), slice(len(S_FAMILY), None)
 STAGES = {
     **WHOLE,
-    "vit_strategies": at_default(VIT, [32, 256], STRATEGY, "updates-vit", 96),
-    "vit_uniform": at_default(VIT, [32, 128], RIVAL, "updates-vit", 64),
+    "vit_strategies": at_default(VIT, [32, 256], STRATEGY, "sizes-vit", 24),
+    "vit_uniform": at_default(VIT, [32, 128], RIVAL, "sizes-uniform", 64),
     **{
-        f"bart_{n}": at_default(BART, [n], slice(None), f"updates-bart-{n}", number)
+        f"bart_{n}": at_default(BART, [n], slice(None), f"sizes-bart-{n}", number)
         for n, number in ((64, 100), (128, 72), (256, 48))
     },
 }

@@ -106,7 +106,7 @@ WORKSTATION = {
     "evaluations": 12,
 }
 
-JUDGED = of_arm("upscaling", "gpt2", 12)
+JUDGED = of_arm("upscaling", "fig2-gpt2", 8)
 STAGES = protocol(
     PAPER,
     widths={
@@ -179,7 +179,7 @@ STAGES = protocol(
             "paper": octaves(-10, -8),
         },
     },
-    # Twelve at reduced scale, because what noise is worth here is a hundredth of what is gained.
+    # Eight at reduced scale, because what noise is worth here is a hundredth of what is gained.
     seeds={
         "smoke": [0, 1],
         "reduced": JUDGED,
@@ -188,7 +188,7 @@ STAGES = protocol(
     },
     base_seeds={
         "smoke": [0, 1],
-        "reduced": JUDGED[:5],
+        "reduced": JUDGED[:4],
         "workstation": [20, 21, 22],
         "paper": [0],
     },

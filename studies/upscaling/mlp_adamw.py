@@ -10,7 +10,7 @@ from studies.upscaling._mlp import ADAMW, CODE_LR, grids, sweeps_by
 SMOKE = octaves(-7, -5, 2)
 sweeps = sweeps_by(
     ADAMW,
-    of_arm("upscaling", "mlp-adamw", 12),
+    of_arm("upscaling", "fig2-mlp", 6),
     lr=grids(SMOKE, octaves(-10, -3), CODE_LR),
     lr_upscaled=grids(SMOKE, octaves(-9, -3), CODE_LR),
     lr_scratch=grids(SMOKE, octaves(-8, -2), CODE_LR),

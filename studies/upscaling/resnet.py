@@ -104,7 +104,7 @@ curves = partial(
     },
     seeds={
         "smoke": [0, 1],
-        "reduced": of_arm("upscaling", "resnet", 6),
+        "reduced": of_arm("upscaling", "fig2-resnet", 4),
         "workstation": [20, 21, 22],
         "paper": [0, 1, 2, 3, 4],
     },

@@ -20,7 +20,7 @@ RATES = {
 }
 STAGES = curves(
     target={"lr": RATES, "lr_without_noise": RATES},
-    seeds=of["seeds"] | {"reduced": of_arm("upscaling", "resnet-target", 6)},
+    seeds=of["seeds"] | {"reduced": of_arm("upscaling", "target-resnet", 4)},
     chosen_after_seeing=f"{CHOSEN}; rates at the target around those that seeds 0 to 2, not among "
     "those judged, transfer",
 )
