@@ -1,5 +1,6 @@
 """How statements fared: the lines at the end of a workflow, and README's table."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -22,6 +23,7 @@ from repro.workflow.progress import duration
 
 SMOKE = SCALES[0]
 MOST = 12  # tests on a terminal
+COLUMNS = 100  # of it
 FIRST = "fig3"  # the page that README's first call builds
 HEAD = ["paper", "statements", "all tests reproduced", "some", "none", "none tested yet"]
 
@@ -137,9 +139,11 @@ def _told(tests: Sequence[Judged]) -> Iterator[str]:
     shown = 0
     for head, rows in groups:
         if rows and shown < MOST:
-            yield head
+            yield from textwrap.wrap(head, COLUMNS, subsequent_indent="  ")
         for row in rows[: max(MOST - shown, 0)]:
-            yield f"  {words.line(row)}"
+            yield from textwrap.wrap(
+                words.line(row), COLUMNS, initial_indent="  ", subsequent_indent=" " * 17
+            )
         shown += len(rows)
     if shown > MOST:
         yield f"  and {shown - MOST} tests more, on the figures' pages"
@@ -155,6 +159,6 @@ def _besides(suite: Suite, figures: list[str], readings: int) -> Iterator[str]:
     )
     if readings or elsewhere:
         yield (
-            f"besides: readings {readings}, tests of larger scales or other data {elsewhere}; the "
-            f"pages beside the pictures, figures/<paper>/<figure>.md, have them"
+            f"besides: {readings} readings, {elsewhere} tests of larger scales or other data, on "
+            f"figures/<paper>/<figure>.md"
         )

@@ -101,8 +101,12 @@ def interval(row: Row) -> str:
 
 
 def outside(row: Judged) -> str:
-    """What a reader must hear in the same breath where an interval lies within the tolerance of a
-    printed value and leaves the value itself out; else ""."""
+    """What a reader must hear in the same breath where an interval leaves a printed value out."""
+    return f"{value} itself is outside the interval" if (value := left_out(row)) else ""
+
+
+def left_out(row: Judged) -> str:
+    """The printed value that an interval within its tolerance leaves out; else ""."""
     bound, value = row["bound"], row["measured"]
     low, high = row["low"], row["high"]
     if bound["basis"] != TOLERANCE or None in (bound["low"], bound["high"], low, high, value):
@@ -112,7 +116,7 @@ def outside(row: Judged) -> str:
     middle = (bound["low"] + bound["high"]) / 2
     if low == high or low <= middle <= high or not bound["low"] <= value <= bound["high"]:
         return ""
-    return f"{number(middle)} itself is outside the interval"
+    return number(middle)
 
 
 def why(row: Judged) -> str:
@@ -143,9 +147,9 @@ def sentence(row: Judged) -> str:
 
 def line(row: Judged) -> str:
     """A test on the terminal, below its statement: status, column, measured, bound."""
-    beside = f"; {outside(row)}" if outside(row) else ""
+    beside = f"; {value} outside" if (value := left_out(row)) else ""
     measured = f"{interval(row)}, expected {row['bound']['text']}{beside}"
-    return f"{row['status']:14}  {row['column']}: {measured}"
+    return f"{row['status']:14} {row['column']}: {measured}"
 
 
 def row(judged: Judged, statement: str, name: str, stands: bool = True) -> list[str]:
