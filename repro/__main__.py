@@ -193,6 +193,8 @@ def add_new(added: argparse.ArgumentParser) -> None:
     figure.add_argument("--seeds", type=int, default=0, metavar="N", help=words)
     for axis in ("widths", "rates"):
         figure.add_argument(f"--{axis}", type=number, nargs="+", default=[], help="in its place")
+    words = "say what would be written and trained, and write nothing"
+    figure.add_argument("--dry-run", action="store_true", help=words)
     kinds.add_parser("pages", help="what pages say of all papers and figures, anew")
 
 

@@ -249,7 +249,7 @@ def new(suite: "Suite", arguments: Namespace) -> str:
         return "\n".join(new.pages())
     if arguments.what == "paper":
         return "\n".join(new.paper(arguments.slug, arguments.arxiv))
-    asked = arguments.of, arguments.seeds, arguments.widths, arguments.rates
+    asked = arguments.of, arguments.seeds, arguments.widths, arguments.rates, arguments.dry_run
     return "\n".join(new.figure(arguments.name, *asked))
 
 

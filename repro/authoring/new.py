@@ -175,8 +175,10 @@ def figure(
     seeds: int = 0,
     widths: Sequence[float] = (),
     rates: Sequence[float] = (),
+    dry: bool = False,
 ) -> list[str]:
-    """Write a figure and its runs; returns what to do next, in lines.
+    """Write a figure and its runs; returns what to do next, in lines. dry: leave nothing, and say
+    which files it would be, and how many jobs and minutes.
 
     name: `<paper>/<figure>`. of: a figure, or a study that one figure shows, which is built again:
     with so many seeds of its own, other widths, other learning rates; its own where none are given.
@@ -189,10 +191,10 @@ def figure(
     if not SLUG.fullmatch(own):
         raise UserError(f"new figure {name!r}: write <paper>/<figure> in small letters")
     if of:
-        return _written(again.files(name, again.shown(of), seeds, widths, rates), name)
+        return _written(again.files(name, again.shown(of), seeds, widths, rates), name, dry)
     if rates:
         raise UserError("new figure: --rates are of a study; name it with --of")
-    return _written(_template(slug, own, widths or WIDTHS, seeds or SEEDS), name)
+    return _written(_template(slug, own, widths or WIDTHS, seeds or SEEDS), name, dry)
 
 
 # What the template's test is of.
@@ -215,8 +217,9 @@ def _template(slug: str, own: str, widths: Sequence[float], seeds: int) -> dict[
     }
 
 
-def _written(files: dict[str, str], figure_name: str) -> list[str]:
-    """Write files, then the pages that list papers and costs."""
+def _written(files: dict[str, str], figure_name: str, dry: bool = False) -> list[str]:
+    """Write files, then the pages that list papers and costs. dry: take the files away again, and
+    say what Snakemake would do with them."""
     for file in files:
         if (ROOT / file).exists():
             raise UserError(f"{file}: is there already; choose another name, or remove it")
@@ -224,6 +227,13 @@ def _written(files: dict[str, str], figure_name: str) -> list[str]:
         path = Path(ROOT, file)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    if dry:
+        call = [sys.executable, "-m", "snakemake", "-n", f"figures/{figure_name}.pdf"]
+        done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT)
+        for file in files:
+            Path(ROOT, file).unlink()
+        said = [line for line in (done.stdout + done.stderr).splitlines() if " jobs" in line][:1]
+        return [*(f"would write {file}" for file in files), *(said or [done.stderr.strip()])]
     # Of another process, which lists the folders anew.
     call = [sys.executable, "-m", "repro", "new", "pages"]
     done = subprocess.run(call, capture_output=True, text=True)

@@ -10,26 +10,20 @@ from repro.core.runs import Run
 from repro.core.spec import lookup
 from repro.core.suite import Suite
 from repro.errors import UserError
+from repro.workflow.budget import effort
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Of a core of the machine of records/, where a decoder of five widths, GPT-2 and MLPs were timed.
-OPERATIONS, STEP = 6e10, 1.5e-3  # a second; seconds of a step besides
 
 # Of a run: positions of its rows, its seconds, and whether it is one that others start from, which
 # no figure shows; the rows are then those of all that do.
 Priced = tuple[np.ndarray, float, bool]
 
 
-def worth(run: Run) -> float:
-    """Seconds that a run takes, right in proportion to others of its model."""
-    return run.cost.flops / OPERATIONS + run.spec.get("steps", 1) * STEP
-
-
 def prices(suite: Suite, figure_name: str, table: "pd.DataFrame", seconds: float) -> list[Priced]:
     """What each run of a table took. A run's rows have its settings, and words that are in its
-    stage's name. seconds: of all that have rows, shared out by `worth`."""
+    stage's name. seconds: of all that have rows, shared out by `effort`."""
     import pandas as pd
 
     numeric = [name for name in table if pd.api.types.is_numeric_dtype(table[name])]
@@ -67,7 +61,7 @@ def prices(suite: Suite, figure_name: str, table: "pd.DataFrame", seconds: float
             for run in cell.runs:
                 its = places.get(tuple(_short(lookup(run.spec, n)) for n in keys)) if keys else None
                 if its:
-                    found.append((np.array(its), worth(run), False))
+                    found.append((np.array(its), effort(run), False))
                     of_cell.append((cell, run, np.array(its)))
     if not found:
         raise UserError(f"{figure_name}: no run of its studies has a row in this table")
@@ -79,7 +73,7 @@ def prices(suite: Suite, figure_name: str, table: "pd.DataFrame", seconds: float
         for base in begun:
             after = [where for c, r, where in of_cell if c.id == cell.id and _same_seed(r, base)]
             if after and base.id not in shown:
-                bases.setdefault(base.id, (worth(base), []))[1].extend(after)
+                bases.setdefault(base.id, (effort(base), []))[1].extend(after)
     found += [(np.concatenate(after), part, True) for part, after in bases.values()]
     return [(where, each * part, is_base) for where, part, is_base in found]
 

@@ -160,8 +160,13 @@ def promise(suite: Suite, name: str) -> str:
 
 
 def times(suite: Suite, cells: Sequence[Cell], anew: bool = False) -> list[float | None]:
-    """`job_seconds` by all that is on record."""
-    seconds = recorded_seconds(suite, figures_of(suite, cells), cells) if cells else {}
+    """`job_seconds` by all that is on record; where nothing of these cells is, by the paper's."""
+    figures = figures_of(suite, cells)
+    if not figures:
+        papers = {cell.study.partition("/")[0] for cell in cells}
+        known = (name for name in catalog.figure_names() if name.partition("/")[0] in papers)
+        figures = [name for name in known if _record(suite, name) and not suite.fault(name)]
+    seconds = recorded_seconds(suite, figures, cells) if cells else {}
     return job_seconds(suite, cells, seconds, anew)
 
 

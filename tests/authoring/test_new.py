@@ -23,7 +23,7 @@ from repro.verdicts.figure import again, figure_named
 def written(monkeypatch):
     """The files that were to be written, and no page."""
     files = {}
-    monkeypatch.setattr(new, "_written", lambda found, name: files.update(found) or [*found])
+    monkeypatch.setattr(new, "_written", lambda found, *_: files.update(found) or [*found])
     return files
 
 
@@ -141,6 +141,15 @@ def test_what_cannot_be_written_is_said_in_one_line(words, said, written):
     with pytest.raises(UserError, match=said) as error:
         new.figure(*words)
     assert "\n" not in str(error.value) and not written
+
+
+@pytest.mark.slow  # another process looks at all figures
+def test_a_dry_run_says_files_jobs_and_minutes_and_leaves_nothing():
+    before = {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")}
+    *files, last = new.figure("embedding_lr/mine", "embedding_lr/fig1", seeds=3, dry=True)
+    assert files[-1] == "would write figures/embedding_lr/mine.py"
+    assert re.match(r"\d+ jobs, \d+ of them training: .* minutes? on 2 cores", last)
+    assert {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")} == before
 
 
 def test_no_file_is_written_over():
