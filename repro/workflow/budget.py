@@ -24,7 +24,7 @@ from repro.workflow.cluster import (
 # Of a core, measured where decoders of width 16 to 256 train: operations a second, and a step of
 # next to none. What a cluster is asked for allows for more (`repro.workflow.cluster`).
 CORE_RATE = 6e10
-SMALLEST_STEP = 0.003
+SMALLEST_STEP = 0.0015
 
 HEADER = (  # between a row's name and its price
     "jobs",

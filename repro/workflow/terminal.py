@@ -153,7 +153,13 @@ class Lines(logging.Formatter):
         if not TOLD <= done < 1:
             return words
         since = self.begin if self.since is None else self.since
-        return f"{words}, about {duration((now - since) * (1 - done) / done)} left"
+        slow = self.taken / self.paid if self.paid else 1.0
+        of_job = (
+            slow * self.plan.prices.get(job, 0.0) - (now - begin)
+            for job, begin in self.started.items()
+        )
+        left = max((now - since) * (1 - done) / done, *of_job, 0.0)  # one job has but one core
+        return f"{words}, about {duration(left)} left"
 
     def done(self) -> float:
         """The share of the work that is done, by price; of jobs that run by what others of their
