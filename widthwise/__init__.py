@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from widthwise.upscaling.optimizers import resume as resume
     from widthwise.upscaling.widening import widen as widen
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Public name -> the module that defines it. None is also the name of a submodule of this package,
 # whose first import would take its place.
