@@ -71,6 +71,10 @@ def parser() -> argparse.ArgumentParser:
     widen.add_argument(
         "--untie", action="store_true", help="give a tied readout weights of its own"
     )
+    widen.add_argument(
+        "--by", default="copies", help="copies (the default), zeros, or shrink: another function"
+    )
+    widen.add_argument("--shrink", type=float, help="factor on the old weights by shrink")
     return main
 
 

@@ -154,16 +154,28 @@ def widen(arguments: Namespace) -> str:
     inputs = inputs_of(batches_of(defined["batches"], 0)[0])
     model, factor = made(make, 1), arguments.factor
     metadata = stored.load(model, arguments.weights) | {"widthwise": f"factor {factor}"}
+    by, shrink = arguments.by, arguments.shrink
     wide, _, growth = widening.widen(
-        model.eval(), None, factor, make, inputs, untie=arguments.untie
+        model.eval(),
+        None,
+        factor,
+        make,
+        inputs,
+        untie=arguments.untie,
+        by=by,
+        shrink=widening.SHRINK if shrink is None else shrink,
     )
     other = untie(made(make, factor), growth.untied).eval()
-    off = stored.save(wide, arguments.to, metadata, model, other, inputs)
+    held = wide if by == "shrink" else model
+    off = stored.save(wide, arguments.to, metadata, held, other, inputs)
     before, after = (sum(p.numel() for p in module.parameters()) for module in (model, wide))
     untied = f"; {', '.join(growth.untied)} has weights of its own now" if growth.untied else ""
     rounded = f" but for rounding to the file's dtypes ({off:.0e})" if off > 1e-9 else ""
+    result = f"{arguments.to}: {after:,} parameters from {before:,}, "
+    if by == "shrink":
+        return f"{result}another function: new weights are as make drew them{untied}"
+    new = "all copies of a unit are equal" if by == "copies" else "new units are 0"
     return (
-        f"{arguments.to}: {after:,} parameters from {before:,}, the same function on a batch in "
-        f"float64{rounded}{untied}\n"
-        "all copies of a unit are equal: add noise before training (widthwise.perturb)"
+        f"{result}the same function on a batch in float64{rounded}{untied}\n"
+        f"{new}: add noise before training (widthwise.perturb)"
     )

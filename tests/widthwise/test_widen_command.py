@@ -205,3 +205,13 @@ def test_no_escape_and_no_megabyte_reaches_the_terminal(case, capsys):
     assert main(["roles", "own.py:make"]) == 1
     said = capsys.readouterr().err
     assert "\033" not in said and "own.py: ValueError: \\x1b[2J" in said and len(said) < 2500
+
+
+@pytest.mark.parametrize(("by", "says"), [("zeros", "new units are 0"), ("shrink", "another func")])
+def test_another_way_of_growing(case, capsys, by, says):
+    make, model, words = case(False)
+    assert main(["widen", "in.safetensors", "out.safetensors", *words, "--by", by]) == 0
+    assert says in capsys.readouterr().out
+    wide, tokens = make(2), torch.arange(20)[None]
+    load_model(wide, "out.safetensors")
+    assert torch.allclose(wide(tokens), model(tokens), atol=1e-6) == (by == "zeros")

@@ -3,7 +3,8 @@
 `widen` makes a wider model and optimizer that train exactly as the narrow ones would; by Table 1
 alone, as the paper's own networks need it, with unchecked=True and averages=["*"]. All copies of a
 unit then stay equal: training never leaves the subspace of duplicated units, and the new width is
-of no use. `perturb` adds the noise that lets the wide model leave that subspace.
+of no use. `perturb` adds the noise that lets the wide model leave that subspace. Other ways of
+growing are `by` of `widen`.
 
 widening.py     any module and its optimizers, widened, and held against the narrow one on a batch
 growth.py       how each tensor grows, and its factors by Table 1

@@ -23,12 +23,14 @@ class Blocks:
     """How many units are copied together (`Growth.block`).
 
     default: along every axis that is not named. axes: parameter or buffer -> for each of its axes.
-    outputs: of each tensor that the module returns, for each of its dimensions.
+    outputs: of each tensor that the module returns, for each of its dimensions. by: a word of
+    `WAYS`, the same for all.
     """
 
     default: int = 1
     axes: Mapping[str, tuple[Block, ...]] = field(default_factory=dict)
     outputs: tuple[tuple[Block, ...], ...] = ()
+    by: str = "copies"
 
     def __getitem__(self, name: str) -> int | tuple[Block, ...]:
         return self.axes.get(name, self.default)

@@ -9,7 +9,7 @@ from torch import nn
 from widthwise.errors import UserError
 from widthwise.files import calling
 from widthwise.tracing.wrapped import wrapper_of
-from widthwise.upscaling.growth import Growth, owning_modules
+from widthwise.upscaling.growth import WAYS, Growth, owning_modules
 
 # Layers of torch.nn that are known to store a matrix as (out, in): only theirs may grow by
 # different factors along the two axes.
@@ -26,9 +26,28 @@ def check_module(model: nn.Module) -> None:
         raise UserError("widen: the module has no parameters, or lazy ones that were never used")
 
 
-def check_attention(model: nn.Module) -> None:
-    """Raise UserError on `nn.MultiheadAttention`, which is wrong where its head_dim grows."""
+def check_way(by: str, shrink: float, draw: object, scale_logits: bool) -> None:
+    """Raise UserError on another way of growing, and on what does not go with it."""
+    if by not in WAYS:
+        raise UserError(f"widen: by {by!r}: choose from {', '.join(WAYS)}")
+    if not 0 < shrink <= 1:
+        raise UserError(f"widen: shrink {shrink!r}: give a number above 0, up to 1")
+    if draw is not None and by != "shrink":
+        raise UserError(f'widen: draw is of by="shrink"; by={by!r} nothing is drawn')
+    if scale_logits and by == "shrink":
+        raise UserError('widen: scale_logits keeps the function, which by="shrink" does not')
+
+
+def check_known(model: nn.Module, axes: Mapping[str, tuple[int, ...]], by: str) -> None:
+    """Raise UserError on `nn.MultiheadAttention`, which is wrong where its head_dim grows, and by
+    "zeros" on norms over an axis that grows. axes: of each parameter, those that grow."""
+    norms = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
     for name, module in model.named_modules():
+        if by == "zeros" and isinstance(module, norms) and axes.get(f"{name}.weight"):
+            raise UserError(
+                f"{name}: a norm over an axis that grows counts the zeros in its statistics: "
+                'by="copies", or, as another function, by="shrink"'
+            )
         if isinstance(module, nn.MultiheadAttention):
             raise UserError(
                 f"{name or 'the module'}: nn.MultiheadAttention scales its logits as "

@@ -9,9 +9,11 @@ import torch
 from torch import nn
 
 from widthwise.errors import UserError
+from widthwise.tracing.roles import Roles
 from widthwise.tracing.shapes import tensors
 from widthwise.upscaling.blocks import Blocks
 from widthwise.upscaling.exactly import Exactly, run
+from widthwise.upscaling.filling import fill
 from widthwise.upscaling.growth import Block, Growth
 
 
@@ -59,7 +61,7 @@ class Reference:
         # Of a cache of keys and values say, which grows beside logits that do not, nothing is told.
         triples = [each for each in triples if each[0].shape == each[1].shape] or triples
         for narrow, output, block in triples:
-            off = self.off(output, widened(narrow, output, block))
+            off = self.off(*alike(narrow, output, block, blocks.by))
             if off is not None:
                 return Difference("its output", off)
         weights = [_draw(narrow) for narrow, *_ in triples]
@@ -69,7 +71,7 @@ class Reference:
         theirs = _gradients(
             wide,
             [
-                (b, widened(w, b, block) * (w.numel() / b.numel()))  # the same loss, of copies
+                (b, _weighing(w, b, block, blocks.by))
                 for (_, b, block), w in zip(triples, weights, strict=True)
             ],
         )
@@ -77,7 +79,7 @@ class Reference:
         largest = max((float(g.abs().max()) for g in repeated.values()), default=0.0)
         for name, gradient in repeated.items():
             # A bias before a normalization has a gradient of 0 but for rounding.
-            off = self.off(theirs[name], gradient, 1e-3 * largest)
+            off = self.off(growth[name].amid(theirs[name], 0.0), gradient, 1e-3 * largest)
             if off is not None:
                 return Difference(f"the gradient of {name}", off)
         return None
@@ -120,7 +122,8 @@ class Reference:
         offs = [0.0]
         for expected, found in zip(narrow, wide, strict=False):
             # Heads, or a window of pixels, may lie in blocks of another size than units do.
-            ways = [self.off(found, widened(expected, found, way)) for way in {*blocks.sizes, 1, 0}]
+            sizes = {*blocks.sizes, 1, 0}
+            ways = [self.off(*alike(expected, found, size, blocks.by)) for size in sizes]
             offs.append(min(0.0 if way is None else way for way in ways))
         return max(offs)
 
@@ -130,6 +133,50 @@ class Reference:
         again = numbers(run(self.model, self.arguments, 1))
         pairs = zip(self.outputs, again, strict=False)
         return any(self.off(b, a) is not None for a, b in pairs)
+
+
+def refused(
+    held: Reference,
+    wide: nn.Module,
+    failed: list[tuple[dict[str, Growth], Blocks, Difference]],
+    kept: set[str],
+    roles: Roles,
+) -> UserError:
+    """What to say of a module that no choice of growth holds for: the layer that differs first, by
+    the choice that goes furthest."""
+    if held.by_chance:
+        return UserError(
+            "widen: the module draws random numbers that are no dropout, and returns another "
+            "output each time: call model.eval() before"
+        )
+    furthest: Difference | None = None
+    for growth, blocks, difference in failed:
+        fill(held.model, wide, growth, kept, blocks)
+        layer = held.first_layer(wide, blocks) or difference
+        if furthest is None or layer.place > furthest.place:
+            furthest = layer
+    assert furthest is not None
+    why = "readouts sum or average over the width, logits scale as 1 / head_dim, sizes alone differ"
+    by = failed[0][1].by
+    if by == "zeros":
+        why = (
+            'a norm, softmax or mean over an axis that grows counts its zeros: by="copies", or, as '
+            'another function, by="shrink"'
+        )
+    for each in roles.attention:
+        if each.module == (furthest.layer or "") and each.exponent != -1 and by == "copies":
+            why = (
+                f"its logits scale as head_dim^{each.exponent:.2g}: scale them as 1 / head_dim in "
+                "make, or hold head_dim fixed and let heads grow in number"
+                + (", or scale_logits=True" if each.held else "")
+            )
+    tied = [name for name, found in roles.found.items() if found.tied]
+    if tied and by == "copies" and furthest.layer in (None, *roles.found[tied[0]].readouts):
+        why = f"{tied[0]} is a readout too: divide its logits by the width in make, or untie=True"
+    return UserError(
+        f"the wide module is not the narrow one widened: {furthest.what} differs by "
+        f"{furthest.off:.1g} (relative); see `widen`, make: {why}"
+    )
 
 
 def numbers(tree: object) -> list[torch.Tensor]:
@@ -183,17 +230,26 @@ def _passed(model: nn.Module, arguments: Any) -> list[Passed]:
     return found
 
 
-def widened(
-    tensor: torch.Tensor, like: torch.Tensor, block: int | tuple[Block, ...]
-) -> torch.Tensor:
-    """An activation with its units repeated to another's shape, unchanged where that is no
-    multiple of its own."""
-    if tensor.ndim != like.ndim or any(
-        not n or m % n for n, m in zip(tensor.shape, like.shape, strict=True)
+def alike(
+    tensor: torch.Tensor, wide: torch.Tensor, block: int | tuple[Block, ...], by: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(a wide activation without what is new in it, the narrow one repeated to its shape); as they
+    are where that is no multiple of its own."""
+    if tensor.ndim != wide.ndim or any(
+        not n or m % n for n, m in zip(tensor.shape, wide.shape, strict=True)
     ):
-        return tensor
-    factors = tuple(m // n for n, m in zip(tensor.shape, like.shape, strict=True))
-    return Growth(factors, (), block).repeat(tensor)
+        return wide, tensor
+    factors = tuple(m // n for n, m in zip(tensor.shape, wide.shape, strict=True))
+    growth = Growth(factors, (), block, by=by)
+    return growth.amid(wide, 0.0), growth.repeat(tensor)
+
+
+def _weighing(
+    weights: torch.Tensor, output: torch.Tensor, block: int | tuple[Block, ...], by: str
+) -> torch.Tensor:
+    """Weights on a wide output that make the same loss of it."""
+    wide = alike(weights, output, block, by)[1]
+    return wide * (weights.numel() / output.numel()) if by == "copies" else wide
 
 
 def _draw(output: torch.Tensor) -> torch.Tensor:

@@ -65,10 +65,13 @@ def fill(
 
 @torch.no_grad()
 def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Growth]) -> None:
-    """Table 1, each parameter in its own dtype and place."""
+    """Table 1, each parameter in its own dtype and place; by "shrink" new entries stay."""
     narrow = dict(model.named_parameters())
     for name, parameter in wide.named_parameters():
-        _put(parameter, growth[name].repeat(narrow[name].detach(), growth[name].weight))
+        value = growth[name].repeat(narrow[name].detach(), growth[name].weight)
+        if growth[name].by == "shrink":
+            value = growth[name].amid(value, parameter.to(value.device, value.dtype))
+        _put(parameter, value)
         parameter.requires_grad_(narrow[name].requires_grad)
 
 
@@ -76,7 +79,8 @@ def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Gr
 def _widen_buffers(
     model: nn.Module, wide: nn.Module, kept: Collection[str], blocks: Blocks
 ) -> None:
-    """Repeat buffers without rescaling (Appendix D), but for those that are kept."""
+    """Repeat buffers without rescaling (Appendix D), but for those that are kept; what is new,
+    where nothing is copied, stays as made."""
     narrow = dict(model.named_buffers())
     for name, buffer in wide.named_buffers():
         source = narrow[name]
@@ -87,8 +91,11 @@ def _widen_buffers(
         values = source.is_floating_point() or source.is_complex() or source.dtype == torch.bool
         if axes and not values:
             raise UserError(f"buffer {name}: {source.dtype} grows; only values are known to repeat")
-        value = buffer if name in kept else Growth(factors, (), blocks[name]).repeat(source)
-        _put(buffer, value.to(source.device, source.dtype))
+        value = made = buffer.to(source.device, source.dtype)
+        if name not in kept:
+            grown = Growth(factors, (), blocks[name], by=blocks.by)
+            value = grown.amid(grown.repeat(source), made)
+        _put(buffer, value)
 
 
 @torch.no_grad()

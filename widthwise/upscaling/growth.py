@@ -1,7 +1,7 @@
 """How each tensor of a model grows when the model is widened, and its factors by Table 1."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +10,7 @@ from torch.nn.modules.conv import _ConvTransposeNd
 
 from widthwise.errors import UserError
 
+WAYS = ("copies", "zeros", "shrink")  # of growing, see `widen`
 # How many units of an axis are copied together; or, of an axis made of parts, (size of a part, how
 # many of its units) for each.
 Block = int | tuple[tuple[int, int], ...]
@@ -25,27 +26,34 @@ class Growth:
         greatest common one): 1 puts the copies of a unit beside each other, a head's dimension
         those of a head, 0 appends a copy of the whole axis. One for all axes, or a `Block` each.
     held: what it is multiplied by besides, for a factor on what is of degree one in it.
+    by: a word of `WAYS`. But by "copies" the first copy of a unit is the old one, and the others
+        are new units, which are none of its copies. shrink: factor on the old entries alone.
     """
 
     factors: tuple[int, ...]
     inputs: tuple[int, ...] = ()
     block: int | tuple[Block, ...] = 1
     held: float = 1.0
+    by: str = "copies"
+    shrink: float = 1.0
 
     @property
     def k_in(self) -> int:
-        """Factor along the input axes, 1 for vectors and scalars."""
-        return math.prod(self.factors[i] for i in self.inputs)
+        """Copies along the input axes, 1 for vectors and scalars, and without copies."""
+        return self._copies(self.inputs)
 
     @property
     def k_out(self) -> int:
-        """Factor along a matrix' output axis or a vector's only one, 1 for scalars."""
-        return math.prod(k for i, k in enumerate(self.factors) if i not in self.inputs)
+        """Copies along a matrix' output axis or a vector's only one, 1 for scalars."""
+        return self._copies(set(range(len(self.factors))) - set(self.inputs))
+
+    def _copies(self, axes: Collection[int]) -> int:
+        return math.prod(self.factors[i] for i in axes) if self.by == "copies" else 1
 
     @property
     def weight(self) -> float:
         """Factor on the repeated weight."""
-        return self.held / self.k_in
+        return self.held * self.shrink / self.k_in
 
     @property
     def gradient(self) -> float:
@@ -73,20 +81,34 @@ class Growth:
         return self.gradient
 
     def repeat(self, tensor: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
-        """The tensor with every entry repeated along its width axes, times `scale`."""
+        """The tensor with every entry repeated along its width axes, times `scale`; but by "copies"
+        new entries are 0."""
         for axis, factor in enumerate(self.factors):
             if factor != 1:
-                parts = [
-                    part.unflatten(axis, (-1, math.gcd(size, block)))
-                    .repeat_interleave(factor, axis)
-                    .flatten(axis, axis + 1)
-                    for part, size, block in self._parts(tensor, axis, 1)
-                ]
+                parts = []
+                for part, size, block in self._parts(tensor, axis, 1):
+                    units = part.unflatten(axis, (-1, math.gcd(size, block)))
+                    units = units.repeat_interleave(factor, axis)
+                    if self.by != "copies":
+                        copies = units.unflatten(axis, (-1, factor))
+                        copies.narrow(axis + 1, 1, factor - 1).zero_()
+                    parts.append(units.flatten(axis, axis + 1))
                 tensor = torch.cat(parts, axis) if len(parts) > 1 else parts[0]
         return tensor * scale if scale != 1 else tensor.clone()
 
+    def amid(self, old: torch.Tensor, new: torch.Tensor | float) -> torch.Tensor:
+        """A wide tensor with other new entries, of which there are none by "copies"."""
+        if self.by == "copies" or math.prod(self.factors) == 1:
+            return old
+        shape = [n // k for n, k in zip(old.shape, self.factors, strict=True)]
+        kept = self.repeat(torch.ones(shape, dtype=torch.bool, device=old.device))
+        return torch.where(kept, old, new)
+
     def project(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The nearest repeated tensor: every block of copies replaced by its mean."""
+        """The nearest repeated tensor: every block of copies replaced by its mean, new entries
+        by 0."""
+        if self.by != "copies":
+            return self.amid(tensor, 0.0)
         for axis, factor in enumerate(self.factors):
             if factor != 1:
                 parts = []

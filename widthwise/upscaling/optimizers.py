@@ -32,8 +32,8 @@ def widen_optimizer(
 ) -> tuple[Any, list[Origin]]:
     """The optimizer of the wide model, and where each of its groups comes from.
 
-    Groups are split where their factors differ, state is scaled. updates: of classes that no file
-    of `widthwise/optimizers/` is of.
+    Groups are split where their factors differ; state is scaled, by "shrink" there is none.
+    updates: of classes that no file of `widthwise/optimizers/` is of.
     Raises UserError on a class or a state that no `Update` is known of.
     """
     kind: Any = type(optimizer)
@@ -74,7 +74,8 @@ def widen_optimizer(
             stacklevel=3,
         )
     result = kind(list(groups.values()), **required(kind, optimizer.defaults))
-    result.state.update(_widen_state(model, optimizer, wide, growth, update.state, places))
+    if all(each.by != "shrink" for each in growth.values()):
+        result.state.update(_widen_state(model, optimizer, wide, growth, update.state, places))
     return result, [(key[0], key[1]) for key in groups]
 
 

@@ -22,13 +22,14 @@ from widthwise.tracing.roles import Roles, roles_of
 from widthwise.upscaling.alongside import Growths
 from widthwise.upscaling.blocks import Blocks, blocks_of
 from widthwise.upscaling.checks import (
-    check_attention,
+    check_known,
     check_module,
     check_orientation,
     check_tolerance,
+    check_way,
     of_factor,
 )
-from widthwise.upscaling.compare import Difference, Reference
+from widthwise.upscaling.compare import Difference, Reference, refused
 from widthwise.upscaling.exactly import Exactly, buffers_kept, disturb, exact, in_float64, twin
 from widthwise.upscaling.filling import as_first, buffers_of_width, carry_gradients, fill, made
 from widthwise.upscaling.growth import Growth, filled, owning_modules, size_factors, width_axes
@@ -36,6 +37,7 @@ from widthwise.upscaling.optimizers import check_covered, widen_optimizer
 from widthwise.upscaling.untying import tied_readouts, untie, untied
 
 TOLERANCE = 1e-9  # relative, of outputs and gradients in float64
+SHRINK = 0.5  # ours: of Mallik et al. only the abstract was read, which says no number
 Choice = tuple[frozenset[str], Blocks]  # the parameters that are averaged over, the blocks
 Optimizers = TypeVar(
     "Optimizers", bound=torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None
@@ -54,15 +56,30 @@ def widen(
     block: int | None = None,
     untie: bool = False,
     scale_logits: bool = False,
+    by: str = "copies",
+    shrink: float = SHRINK,
+    draw: Callable[[nn.Module], object] | None = None,
     given: Mapping[str, str] = MappingProxyType({}),
     updates: Mapping[type, Update] = MappingProxyType({}),
     tolerance: float = TOLERANCE,
 ) -> tuple[nn.Module, Optimizers, Growths]:
     """(wide model, its optimizer, growth): a model `factor` times as wide that trains as this one.
 
-    The wide pair makes the narrow one's steps to rounding (Ma et al., Propositions 2.1 to 2.4,
-    Theorem 2.5) until noise sets its copies of units free. On `inputs` outputs and gradients of
-    both are compared in float64, without dropout: no module is widened wrongly in silence.
+    by: how it grows; noise (`perturb`) goes with each.
+        "copies": units are repeated, weights and rates scaled (Ma et al., Table 1), optimizer state
+        too. "zeros": the old entries, 0 elsewhere, as in Net2Net (Chen et al., arXiv 1511.05641),
+        in weights, gradients and optimizer state; averaging readouts are scaled up. New units stay
+        at 0 until noise frees them; Adam's first steps on them are then longer than its rate, as
+        their second moments start at 0 far from step 0. Norms over an axis that grows see other
+        statistics and are refused. "shrink": the old entries times `shrink`, new ones as `draw`
+        leaves them (after Mallik et al., arXiv 2605.13405): another function, which nothing is held
+        against; no optimizer state, step or gradient is kept, rates stay.
+    draw: gives the wide module initial values, as `lambda wide: plan(wide, roles, recipe).init_()`;
+        None: as `make` gave them.
+    But by "shrink" the wide pair makes the narrow one's steps to rounding (Ma et al., Propositions
+    2.1 to 2.4, Theorem 2.5) until noise sets new units free, by "zeros" where activations are 0 at
+    0. On `inputs` outputs and gradients of both are compared in float64, without dropout: no module
+    is widened wrongly in silence.
 
     optimizer: one of torch.optim's SGD, Adam, AdamW, NAdam, Adamax, Adagrad, RMSprop, whose state
         and hyperparameters are scaled; a list of optimizers, each parameter that is trained in one
@@ -94,6 +111,7 @@ def widen(
     """
     check_module(model)
     check_tolerance(tolerance)
+    check_way(by, shrink, draw, scale_logits)
     if inputs is None and not unchecked:
         raise UserError(
             "widen: give inputs, a batch on which the wide model is held against the narrow one; "
@@ -113,22 +131,25 @@ def widen(
     if optimizer is not None:
         check_covered(model, optimizers)
     own = optimizers if optimizer is not None else []
-    pair = _pair(model, factor, make, inputs, given)
+    pair = _pair(model, factor, make, inputs, given, draw)
     readouts: tuple[str, ...] = ()
     if untie:
         pair, own, readouts = _untied(pair, own, tolerance)
     if scale_logits:
-        pair = replace(pair, held=_of_logits(pair))
+        pair = replace(pair, held=_of_logits(pair, -1 if by == "copies" else 0))
     model, wide = pair.model, pair.wide
     kept = buffers_of_width(model, wide, factor, make)
     roles = None
     if pair.both is None:
-        growth, choice = _told_by_owners(model, wide, factor, make, averages, block)
+        growth, choice = _told_by_owners(model, wide, factor, make, averages, block, by)
     else:
-        growth, choice, traced = _told_by_inputs(pair, averages, block, kept, tolerance)
+        growth, choice, traced = _told_by_inputs(pair, averages, block, kept, tolerance, by)
         roles = traced.at(wide)
+    if by == "shrink":
+        growth = {name: replace(each, shrink=shrink) for name, each in growth.items()}
+    else:
+        carry_gradients(model, wide, growth)
     fill(model, wide, growth, kept, choice[1])
-    carry_gradients(model, wide, growth)
     growths = Growths(growth, wide, kept, *choice, roles, readouts)
     if optimizer is None:
         return wide, optimizer, growths
@@ -158,10 +179,17 @@ class Pair:
 
 
 def _pair(
-    model: nn.Module, factor: Any, make: Callable, inputs: object, given: Mapping[str, str]
+    model: nn.Module,
+    factor: Any,
+    make: Callable,
+    inputs: object,
+    given: Mapping[str, str],
+    draw: Callable[[nn.Module], object] | None,
 ) -> Pair:
     """Make the wide module, and look at both on inputs."""
     wide = made(model, factor, make)
+    if draw is not None:
+        draw(wide)
     if inputs is None:
         return Pair(model, wide, model, wide)
     arguments, narrow, other = in_float64(inputs), twin(model), twin(wide)
@@ -200,25 +228,26 @@ def _untied(pair: Pair, optimizers: list, tolerance: float) -> tuple[Pair, list,
     return Pair(copied, wide, narrow, other, pair.arguments, both), others, (*readouts,)
 
 
-def _of_logits(pair: Pair) -> dict[str, float]:
-    """What holds the factors by which the wide module's logits scale as 1 / head_dim, of all that
-    do not and can be given one."""
+def _of_logits(pair: Pair, power: int) -> dict[str, float]:
+    """What holds the factors by which the wide module's logits scale with this power of head_dim,
+    of all that do not and can be given one."""
     assert pair.both is not None
     roles = roles_of(pair.both)
     at = roles.at(pair.wide)
     return products(
-        factor_on_logits(each, at, -1 - each.exponent).held
+        factor_on_logits(each, at, power - each.exponent).held
         for each in roles.attention
-        if each.held and math.isfinite(each.exponent) and abs(each.exponent + 1) > 1e-6
+        if each.held and math.isfinite(each.exponent) and abs(each.exponent - power) > 1e-6
     )
 
 
 def _told_by_owners(
-    model: nn.Module, wide: nn.Module, factor, make: Callable, averages, block: int | None
+    model: nn.Module, wide: nn.Module, factor, make: Callable, averages, block: int | None, by: str
 ) -> tuple[dict[str, Growth], Choice]:
     """Growth by the layers that hold the parameters: torch's have their inputs in a known place."""
-    check_attention(model)
     axes = width_axes(model, _twice(model, wide, factor, make))
+    if by != "shrink":
+        check_known(model, axes, by)
     inputs = {name: found[1:] for name, found in axes.items()}
     readouts = []
     for name, owner in owning_modules(model).items():
@@ -228,7 +257,7 @@ def _told_by_owners(
             readouts.append(name)
     averaged = _named(averages or (), readouts)
     inputs |= {name: axes[name] for name in readouts if name not in averaged}
-    choice = (averaged, Blocks(block if block is not None else 1))
+    choice = (averaged, Blocks(block if block is not None else 1, by=by))
     growth = _growth(model, wide, inputs, choice)
     check_orientation(model, growth)
     return growth, choice
@@ -240,6 +269,7 @@ def _told_by_inputs(
     block: int | None,
     kept: set[str],
     tolerance: float,
+    by: str,
 ) -> tuple[dict[str, Growth], Choice, Roles]:
     """Growth by what a pass shows of the axes; readouts and blocks as the outputs ask for."""
     assert pair.both is not None
@@ -247,20 +277,24 @@ def _told_by_inputs(
     narrow, other = pair.narrow, pair.other
     summed = {name: found.inputs for name, found in roles.found.items()}
     readouts = [name for name, f in roles.found.items() if f.inputs and not f.outputs]
+    if by == "shrink":  # another function: blocks as the operators of a pass relate them
+        blocks = blocks_of(narrow, other, arguments) if block is None else Blocks(block)
+        choice = frozenset[str](), replace(blocks or Blocks(), by=by)
+        return _growth(narrow, other, summed, choice), choice, roles
     disturb(narrow)  # what holds is of the module, and must hold for all values
     held = Reference(narrow, arguments, tolerance)
     failed: list[tuple[dict[str, Growth], Blocks, Difference]] = []
     tell = told(None)
     for averaged, blocks in _choices(roles, readouts, narrow, other, arguments, averages, block):
         tell(f"widen: {len(failed)} ways to copy units were not the same function; the next")
-        chosen = averaged, blocks
-        growth = _growth(narrow, other, _without(summed, averaged), chosen, pair.held)
+        blocks = replace(blocks, by=by)
+        growth = _growth(narrow, other, _without(summed, averaged), (averaged, blocks), pair.held)
         fill(narrow, other, growth, kept, blocks)
         difference = held.difference(other, growth, blocks)
         if difference is None:
             return growth, (averaged, blocks), roles
         failed.append((growth, blocks, difference))
-    raise _refused(held, other, failed, kept, roles)
+    raise refused(held, other, failed, kept, roles)
 
 
 def _choices(
@@ -322,50 +356,10 @@ def _growth(
     held: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Growth]:
     shapes = {name: p.shape for name, p in model.named_parameters()}
-    return {
-        name: Growth(
-            size_factors(name, shapes[name], p.shape),
-            inputs[name],
-            choice[1][name],
-            held.get(name, 1.0),
-        )
-        for name, p in wide.named_parameters()
-    }
-
-
-def _refused(
-    held: Reference,
-    wide: nn.Module,
-    failed: list[tuple[dict[str, Growth], Blocks, Difference]],
-    kept: set[str],
-    roles: Roles,
-) -> UserError:
-    """What to say of a module that no choice of growth holds for: the layer that differs first, by
-    the choice that goes furthest."""
-    if held.by_chance:
-        return UserError(
-            "widen: the module draws random numbers that are no dropout, and returns another "
-            "output each time: call model.eval() before"
-        )
-    furthest: Difference | None = None
-    for growth, blocks, difference in failed:
-        fill(held.model, wide, growth, kept, blocks)
-        layer = held.first_layer(wide, blocks) or difference
-        if furthest is None or layer.place > furthest.place:
-            furthest = layer
-    assert furthest is not None
-    why = "readouts sum or average over the width, logits scale as 1 / head_dim, sizes alone differ"
-    for each in roles.attention:
-        if each.module == (furthest.layer or "") and each.exponent != -1:
-            why = (
-                f"its logits scale as head_dim^{each.exponent:.2g}: scale them as 1 / head_dim in "
-                "make, or hold head_dim fixed and let heads grow in number"
-                + (", or scale_logits=True" if each.held else "")
-            )
-    tied = [name for name, found in roles.found.items() if found.tied]
-    if tied and furthest.layer in (None, *roles.found[tied[0]].readouts):
-        why = f"{tied[0]} is a readout too: divide its logits by the width in make, or untie=True"
-    return UserError(
-        f"the wide module is not the narrow one widened: {furthest.what} differs by "
-        f"{furthest.off:.1g} (relative); see `widen`, make: {why}"
-    )
+    (averaged, blocks), found = choice, {}
+    for name, p in wide.named_parameters():
+        factors, factor = size_factors(name, shapes[name], p.shape), held.get(name, 1.0)
+        if blocks.by == "zeros" and name in averaged:
+            factor *= math.prod(factors)  # what divides by the width still does, and adds zeros
+        found[name] = Growth(factors, inputs[name], blocks[name], factor, blocks.by)
+    return found
