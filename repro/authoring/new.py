@@ -49,6 +49,10 @@ STUDY = Template('''\
 
 from repro.core.study import SCALES, Scale, Study
 
+# STAGES, by name, where one needs another's result: a setting may be Best("tune", "lr"), the tuned
+# value of a stage above, or Checkpoint("base"), where a run starts. A run's id is the hash of its
+# settings, its task's version and its data: studies that ask for the same run share it. The
+# docstring names settings that were chosen after results were seen.
 STUDY = Study(
     task="parametrization_exponents",
     spec={
@@ -69,6 +73,8 @@ STUDY = Study(
         "seed": 0,
     },
     grid={"width": $widths, "seed": $seeds},
+    # Each scale is stated but `overnight` and `workstation`, without which its figures are refused
+    # there. A paper's workstation scale stays within a day of one GPU.
     scales=dict.fromkeys(SCALES, Scale(same_job=("width", "seed"))),
 )
 ''')
@@ -81,20 +87,25 @@ from repro.verdicts.answers import SELF_CHECK, TOLERANCE
 from repro.verdicts.figure import Figure
 
 ANSWERS = (
-    # A test: a statement of statements.csv, where it is tested, and a bound that binds.
+    # A test: of one statement of statements.csv, on one network or setting (`column`). One about
+    # training also names the laws that it has to tell apart (`laws`, `simulate`): the paper's
+    # exponent, no effect, or the sign flipped (`SIGN` of repro/verdicts/power.py).
     Test(
         id="$name.embedding-lr",
         kind=SELF_CHECK,  # what it rests on: TRAINING, THEORY, ARITHMETIC; of ours CONTROL
         statement="$statement",
         column="embedding",
         quantity="exponent of d",
+        # above, below, between or within, for each scale at which it binds; where the bound comes
+        # from: STATED by the paper, a printed value with a TOLERANCE, or OURS; and why it is there.
         expected=all_scales(within(-0.5, 0.01, TOLERANCE, "rounding of float32 in a fit")),
     ),
-    # A reading: a number with nothing to be held against.
+    # A reading: a number with nothing to be held against, as what was chosen when it was known.
     Reading(id="$name.largest-lr", words="learning rate of the narrowest model's embedding"),
 )
 
 
+# One table of all runs, which `measure` and `draw` are given.
 def reduce(runs):
     rows = runs["$study"]
     return rows[rows["kind"] == "embedding"]
@@ -108,6 +119,9 @@ def exponent(rows):
     return slope(np.log(rows["width"]), np.log(rows["lr"]))
 
 
+# Each quantity with an interval. What is random is measured over seeds, never by one run:
+# over_seeds takes the quantity of each seed, over_means one that needs the mean over seeds; exact
+# is for what has no randomness.
 def measure(data, scale):
     def of_seeds(seeds):
         return exponent(data[data["seed"].isin(seeds)])
@@ -122,6 +136,7 @@ def measure(data, scale):
     }
 
 
+# What is a table has `table` instead.
 def draw(data, scale):
     from repro.verdicts import drawing
 
@@ -134,6 +149,7 @@ def draw(data, scale):
 
 FIGURE = Figure(
     title="The embedding's learning rate",
+    # The picture's title: a sentence that is true whatever came out.
     outcome="LVP's learning rate of the embedding goes as d^{$name.embedding-lr}",
     caption="Learning rate of the embedding's group against the width d, a point a model.",
     studies=("$study",),
