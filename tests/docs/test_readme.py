@@ -107,8 +107,11 @@ ANSWERS = {
     "embedding_lr/fig3": (["fig3.sqrt-d-rule-as-printed"], []),
     "embedding_lr/fig1": (["fig1.optimum-falls"], []),
     "upscaling/fig3": (
-        ["fig3.transfer-lr-gpt2", "fig3.transfer-lr-mlp"],
-        [("upscaling/fig3", "overnight", "fig3.transfer-lr-mlp-sgd", "inconclusive")],
+        ["fig3.transfer-lr-gpt2"],
+        [
+            ("upscaling/fig3", "reduced", "fig3.transfer-lr-mlp", "reproduced"),
+            ("upscaling/fig3", "overnight", "fig3.transfer-lr-mlp-sgd", "inconclusive"),
+        ],
     ),
     "effective_theory/fig3": (["fig3.robust-to-low-lr"], []),
     "upscaling/fig2": (
