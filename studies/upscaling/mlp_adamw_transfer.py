@@ -25,11 +25,11 @@ sweeps = sweeps_by(
     base={"reduced": 2.0**-5, "paper": 0.0005},
     base_width=512,
     widths={"reduced": [16, 128], "paper": [128, 180, 256, 390, 512, 768]},
-    judged=of_arm("upscaling", "fig3-rates-mlp", 5),
+    judged=of_arm("upscaling", "fig3-octaves-mlp", 5),
     noise_seeds={"reduced": []},
     lr={
         "smoke": octaves(-6, -4, 2),
-        "reduced": octaves(-7, -3),
+        "reduced": octaves(-8, -3),
         "overnight": [2.0**-8.5, *octaves(-7.5, -2.5, 0.5), 2.0**-1.5],
         "workstation": [0.0005 * rate for rate in octaves(-5, 5)],
         "paper": [0.0005 * rate for rate in octaves(-5, 5.5, 0.5)],
