@@ -17,7 +17,7 @@ CHOSEN = "the grids contain the optima of trial runs, 2^-7 or 2^-8 for both stra
 METRIC = "lowest_valid_loss"
 RATES = {
     "smoke": [2.0**-8, 2.0**-7],
-    "reduced": [],  # a strategy has its own
+    "reduced": [],  # each of the two has its own, and others the octaves of both
     # The reduced 2^-7 at width 48 is 2^-10.4 at 512, where the standard rate goes as 1/width.
     "workstation": [2.0**k for k in range(-12, -8)],
     "paper": [1e-3 * 2.0**k for k in range(-2, 2)],
@@ -49,7 +49,7 @@ def sweep(strategy: str) -> Study:
 
     def grid(scale: str) -> dict:
         factor = shift(strategy, WIDTH["bart"][scale])
-        rates = RATES[scale] or REDUCED_RATES[strategy]
+        rates = RATES[scale] or REDUCED_RATES.get(strategy, octaves(-10, -6))
         return {"lr": [factor * lr for lr in rates], "seed": SEEDS[scale]}
 
     return Study(

@@ -228,7 +228,8 @@ def test_the_table_of_answers_has_the_calls_that_are_held_and_their_minutes():
         assert f"{row[4]} minutes" == forecast.promise(load([f"scale={scale}"]), figure), figure
         priced = next(line for line in costs if line.startswith(f"| `{figure}` |"))
         hours = dict(zip(head.split(" | "), priced.split(" | "), strict=True))[scale]
-        assert 0.5 <= float(row[4].split()[-1]) / (float(hours) * 60 / 2) <= 2, figure
+        ratio = float(row[4].split()[-1]) / (float(hours) * 60 / 2)
+        assert 0.5 <= ratio / forecast.SLOWEST <= 2, figure
 
 
 def test_what_pages_say_of_the_papers_is_what_their_own_files_say():
