@@ -108,14 +108,14 @@ def test_a_time_to_come_is_no_finer_than_it_is_known(seconds, words):
     ("seconds", "words"),
     [
         (3, "less than a minute"),
-        (80, "up to a minute"),
-        (130, "up to 2 minutes"),
-        (200, "1 to 3 minutes"),
-        (1200, "7 to 20 minutes"),
-        (6000, "33 minutes to 1.7 hours"),
+        (80, "up to 2 minutes"),
+        (130, "1 to 4 minutes"),
+        (200, "2 to 6 minutes"),
+        (1200, "10 to 33 minutes"),
+        (6000, "50 minutes to 2.8 hours"),
     ],
 )
-def test_a_forecast_is_a_range_for_records_were_made_beside_other_work(seconds, words):
+def test_a_forecast_is_a_range_for_machines_are_not_alike(seconds, words):
     assert forecast.span(seconds) == words
 
 
