@@ -8,6 +8,7 @@ than the task's, or named after it, and says of all others whether they agree.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -19,6 +20,7 @@ from repro.tasks import TASKS  # noqa: E402
 
 FOLDER = Path(__file__).parent / "golden"
 
+SEEDED = {"threads": 1, "seed": 3}
 DECODER = {
     "name": "decoder",
     "depth": 1,
@@ -28,6 +30,7 @@ DECODER = {
     "positional_rms": {"factor": 1.0, "power": -0.5},
     "base_width": 1,
 }
+NARROW_DECODER = {"model": DECODER | {"width": 16}, "parametrization": "muP"}
 SHAPE = {"samples": 2, "depth": 1, "heads": 2, "expansion": 2}
 VISION = {"kind": "vision", **SHAPE, "patch": 2, "resolution": 4, "classes": 4}
 LANGUAGE = {
@@ -41,134 +44,92 @@ LANGUAGE = {
     "position_std": 0.02,
     "matrix_constant": 0.5,
 }
+VIT = {
+    "name": "vit",
+    "width": 16,
+    "depth": 1,
+    "heads": 2,
+    "expansion": 2,
+    "patch": 4,
+    "resolution": 8,
+    "classes": 3,
+    "base_width": 1,
+}
+VOCABULARY = {"dataset": "golden", "vocab_size": 160, "tokenizer": "bpe"}
+TEXT = VOCABULARY | {"batch_size": 4, "sequence_length": 16, "validation_blocks": 0}
+LONG_TEXT = TEXT | {"sequence_length": 24, "validation_blocks": 8}
+TRAINED = SEEDED | {
+    "steps": 12,
+    "evaluations": 3,
+    "microbatches": 2,
+    "precision": "float32",
+}
+ADAMW = {"name": "adamw", "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.0}
+WIDENED = SEEDED | {
+    "optimizer": {"name": "adamw", "betas": [0.9, 0.99], "eps": 1e-3, "weight_decay": 0.1},
+    "lr": 0.01,
+    "factor": 3,
+}
+KERNELS = SEEDED | {"width": 8, "input_seed": 0, "points": 256, "scrambles": 2}
 SPECS = {
-    "language_model": {
-        "data": {
-            "dataset": "golden",
-            "batch_size": 4,
-            "sequence_length": 16,
-            "vocab_size": 160,
-            "tokenizer": "bpe",
-            "validation_blocks": 0,
-        },
-        "steps": 12,
-        "evaluations": 3,
-        "model": DECODER | {"width": 16},
-        "parametrization": "muP",
+    "language_model": TRAINED
+    | NARROW_DECODER
+    | {
+        "data": TEXT,
         "init": {"embedding": "LVP"},
         "lr": {"embedding": 0.05, "hidden": 0.2, "output": 0.1},
         "optimizer": {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.01},
         "microbatches": 1,
-        "precision": "float32",
-        "threads": 1,
-        "seed": 3,
     },
-    "decoder_sign_step": {
-        "data": {
-            "dataset": "golden",
-            "batch_size": 4,
-            "sequence_length": 16,
-            "vocab_size": 160,
-            "tokenizer": "bpe",
-            "validation_blocks": 0,
-        },
-        "model": DECODER | {"width": 16},
-        "parametrization": "muP",
-        "init": {"embedding": "LVP", "output": "LVP"},
-        "microbatches": 1,
-        "threads": 1,
-        "seed": 3,
-    },
-    "transfer": {
-        "data": {
-            "dataset": "golden",
-            "batch_size": 4,
-            "sequence_length": 16,
-            "vocab_size": 160,
-            "tokenizer": "bpe",
-            "validation_blocks": 0,
-        },
-        "model": DECODER | {"width": 16},
-        "parametrization": "muP",
+    "decoder_sign_step": SEEDED
+    | NARROW_DECODER
+    | {"data": TEXT, "init": {"embedding": "LVP", "output": "LVP"}, "microbatches": 1},
+    "transfer": TRAINED
+    | NARROW_DECODER
+    | {
+        "data": TEXT,
         "lr": 2.0**-6,
         "embedding_ratio": 4.0,
-        "optimizer": {
-            "name": "adamw",
-            "betas": [0.9, 0.95],
-            "eps": 1e-8,
-            "weight_decay": 0.0,
-            "clip": None,
-        },
+        "optimizer": ADAMW | {"clip": None},
         "schedule": {"name": "linear", "warmup": 0.25, "final": 0.0},
         "steps": 8,
         "evaluations": 2,
         "microbatches": 1,
-        "precision": "float32",
-        "threads": 1,
-        "seed": 3,
     },
-    "token_frequencies": {
-        "data": {"dataset": "golden", "vocab_size": 160, "tokenizer": "bpe"},
-        "split": "train",
-        "points": 12,
-    },
-    "sign_sgd_step": {
+    "token_frequencies": {"data": VOCABULARY, "split": "train", "points": 12},
+    "sign_sgd_step": SEEDED
+    | {
         "width": 24,
         "vocab_size": 128,
         "zipf_exponent": 1.0,
         "residual": "independent",
         "rows": 16,
         "columns": 16,
-        "threads": 1,
-        "seed": 3,
     },
-    "parametrization_exponents": {
-        "parametrization": "LVP",
-        "width": 16,
-        "vocab_size": 32,
-        "model": DECODER,
-        "lr": 1.0,
-        "threads": 1,
-        "seed": 3,
-    },
-    "width_scalings": {
+    "parametrization_exponents": SEEDED
+    | {"parametrization": "LVP", "width": 16, "vocab_size": 32, "model": DECODER, "lr": 1.0},
+    "width_scalings": SEEDED
+    | {
         "parametrization": "muP-multiplier",
         "width_in": 8,
         "width_out": 16,
         "factor": [2, 3],
         "draws": 2,
-        "threads": 1,
-        "seed": 3,
     },
-    "equal_runs": {
+    "equal_runs": SEEDED
+    | NARROW_DECODER
+    | {
         "workload": "decoder",
         "name": "muP",
         "data": {"dataset": "random", "batch_size": 2, "sequence_length": 8, "vocab_size": 20},
-        "model": DECODER | {"width": 16},
-        "parametrization": "muP",
         "lr": 2.0**-6,
         "embedding_ratio": 4.0,
-        "optimizer": {
-            "name": "adamw",
-            "betas": [0.9, 0.95],
-            "eps": 1e-20,
-            "weight_decay": 0.0,
-        },
+        "optimizer": ADAMW | {"eps": 1e-20},
         "steps": 4,
-        "threads": 1,
-        "seed": 3,
     },
-    "own_equivalence": {
-        "kind": "summing",
-        "optimizer": {"name": "adamw", "betas": [0.9, 0.99], "eps": 1e-3, "weight_decay": 0.1},
-        "lr": 0.01,
-        "factor": 3,
-        "steps_before": 3,
-        "steps": 3,
-        "threads": 1,
-        "seed": 3,
-    },
-    "dynamic_equivalence": {
+    "own_equivalence": WIDENED | {"kind": "summing", "steps_before": 3, "steps": 3},
+    "dynamic_equivalence": WIDENED
+    | {
         "model": {
             "name": "mlp",
             "inputs": 5,
@@ -179,14 +140,9 @@ SPECS = {
         },
         "data": {"batch_size": 8},
         "parametrization": "muP-multiplier",
-        "optimizer": {"name": "adamw", "betas": [0.9, 0.99], "eps": 1e-3, "weight_decay": 0.1},
-        "lr": 0.01,
-        "factor": 3,
         "steps_before": 5,
         "steps": 10,
         "clip": {"norm": 0.01, "width_aware": False},
-        "threads": 1,
-        "seed": 3,
     },
     "training_costs": {},
     "best_rate": {
@@ -201,7 +157,8 @@ SPECS = {
         "threads": 1,
         "seed": 5,
     },
-    "deep_linear": {
+    "deep_linear": SEEDED
+    | {
         "layers": 4,
         "width": 12,
         "factor": 2,
@@ -215,10 +172,9 @@ SPECS = {
         "noise": {"A": 0.5, "B": 0.4, "C": 0.4, "D": 0.3},
         "draws": 20,
         "updates": "products",
-        "threads": 1,
-        "seed": 3,
     },
-    "image_classification": {
+    "image_classification": TRAINED
+    | {
         "data": {
             "dataset": "golden",
             "batch_size": 16,
@@ -230,17 +186,7 @@ SPECS = {
             "cutmix": 1.0,
             "evaluation_resize": None,
         },
-        "model": {
-            "name": "vit",
-            "width": 16,
-            "depth": 1,
-            "heads": 2,
-            "expansion": 2,
-            "patch": 4,
-            "resolution": 8,
-            "classes": 3,
-            "base_width": 1,
-        },
+        "model": VIT,
         "parametrization": "neural-tangent",
         "factors": {"positions": 0.5},
         "optimizer": {
@@ -254,24 +200,10 @@ SPECS = {
         "lr": 2.0,
         "schedule": {"name": "cosine", "warmup": 4, "final_lr": 1e-6},
         "label_smoothing": 0.1,
-        "steps": 12,
-        "evaluations": 3,
-        "microbatches": 2,
-        "precision": "float32",
-        "threads": 1,
-        "seed": 3,
     },
-    "span_denoising": {
-        "data": {
-            "dataset": "golden",
-            "batch_size": 4,
-            "sequence_length": 24,
-            "vocab_size": 160,
-            "tokenizer": "bpe",
-            "mask_share": 0.3,
-            "span_mean": 3.0,
-            "validation_blocks": 8,
-        },
+    "span_denoising": TRAINED
+    | {
+        "data": LONG_TEXT | {"mask_share": 0.3, "span_mean": 3.0},
         "model": {
             "name": "bart",
             "width": 16,
@@ -296,23 +228,11 @@ SPECS = {
         },
         "lr": 1.0,
         "schedule": {"name": "linear", "warmup": 4, "final": 0.0, "steps": 16},
-        "steps": 12,
-        "evaluations": 3,
-        "microbatches": 2,
-        "precision": "float32",
-        "threads": 1,
-        "seed": 3,
     },
-    "pretraining": {
-        "data": {
-            "dataset": "golden",
-            "batch_size": 4,
-            "sequence_length": 24,
-            "vocab_size": 160,
-            "tokenizer": "bpe",
-            "validation_blocks": 8,
-            "text": {"dataset": "golden", "split": "valid", "stride": 10, "limit": 150},
-        },
+    "pretraining": TRAINED
+    | {
+        "data": LONG_TEXT
+        | {"text": {"dataset": "golden", "split": "valid", "stride": 10, "limit": 150}},
         "model": {
             "name": "llm",
             "depth": 2,
@@ -328,43 +248,25 @@ SPECS = {
         "parametrization": "SP",
         "init": {"embedding": "LVP"},
         "embedding_lr": {"factor": 2.0, "power": 0.5},
-        "optimizer": {
-            "name": "adamw",
-            "betas": [0.9, 0.95],
-            "eps": 1e-8,
+        "optimizer": ADAMW
+        | {
             "weight_decay": 0.1,
             "decayed": ["hidden", "output"],
             "clip": {"norm": 1.0, "width_aware": False},
         },
         "lr": 0.01,
         "schedule": {"name": "cosine", "warmup": 4, "final": 0.1},
-        "steps": 12,
-        "evaluations": 3,
-        "microbatches": 2,
-        "precision": "float32",
-        "threads": 1,
-        "seed": 3,
     },
-    "parameter_table": {
-        "model": {
-            "name": "vit",
-            "width": 16,
-            "depth": 1,
-            "heads": 2,
-            "expansion": 2,
-            "patch": 4,
-            "resolution": 8,
-            "classes": 3,
-            "base_width": 1,
-        },
+    "parameter_table": SEEDED
+    | {
+        "model": VIT,
         "data_settings": {},
         "parametrization": "hybrid, M",
         "family": "adam",
         "draw": True,
-        "threads": 1,
-        "seed": 3,
     },
-    "warm_start": {
+    "warm_start": TRAINED
+    | {
         "data": {"dataset": "golden", "batch_size": 16},
         "model": {
             "name": "mlp",
@@ -385,35 +287,16 @@ SPECS = {
             "clip": {"norm": 0.5, "width_aware": True},
         },
         "lr": 0.02,
-        "steps": 12,
         "microbatches": 1,
-        "evaluations": 3,
-        "precision": "float32",
-        "threads": 1,
-        "seed": 3,
     },
-    "transformer_kernels": {
-        "model": VISION,
-        "width": 8,
-        "input_seed": 0,
-        "draws": 900,
-        "points": 256,
-        "scrambles": 2,
-        "threads": 1,
-        "seed": 3,
-    },
-    "tangent_kernels": {
+    "transformer_kernels": KERNELS | {"model": VISION, "draws": 900},
+    "tangent_kernels": KERNELS
+    | {
         "model": LANGUAGE,
-        "width": 8,
-        "input_seed": 0,
         "draws": 3,
         "channels": 2,
         "every_block": True,
         "parametrization": "neural-tangent, M",
-        "points": 256,
-        "scrambles": 2,
-        "threads": 1,
-        "seed": 3,
     },
 }
 SPECS["update_sizes"] = SPECS["span_denoising"] | {"trains": "span_denoising", "rates": "strategy"}
@@ -430,35 +313,34 @@ def corpus(folder: Path) -> Path:
     return folder / "manifest.json"
 
 
-def table(folder: Path) -> Path:
-    """Prepared rows of 6 features in 3 classes, 64 to train and 16 to validate."""
-    import numpy as np
-
+def in_splits(inputs: Any, labels: Any, folder: Path) -> Path:
+    """The manifest of prepared arrays: 64 to train, the rest to validate."""
     from repro.data.arrays import write_arrays
 
-    rng = np.random.default_rng(5)
-    inputs = rng.normal(size=(80, 6)).astype(np.float32)
-    labels = np.argmax(inputs[:, :3] + inputs[:, 3:], axis=1)
     parts = {"train": slice(64), "valid": slice(64, None)}
     arrays = {k: {"inputs": inputs[v], "labels": labels[v]} for k, v in parts.items()}
     write_arrays(arrays, {}, folder / "manifest.json")
     return folder / "manifest.json"
+
+
+def table(folder: Path) -> Path:
+    """Prepared rows of 6 features in 3 classes, 64 to train and 16 to validate."""
+    import numpy as np
+
+    rng = np.random.default_rng(5)
+    inputs = rng.normal(size=(80, 6)).astype(np.float32)
+    return in_splits(inputs, np.argmax(inputs[:, :3] + inputs[:, 3:], axis=1), folder)
 
 
 def pictures(folder: Path) -> Path:
     """Prepared images, 3 x 8 x 8, in 3 classes told apart by a channel's brightness."""
     import numpy as np
 
-    from repro.data.arrays import write_arrays
-
     rng = np.random.default_rng(5)
     labels = np.arange(96) % 3
     inputs = rng.integers(0, 200, size=(96, 3, 8, 8), dtype=np.uint8)
     inputs[np.arange(96), labels] += 40
-    parts = {"train": slice(64), "valid": slice(64, None)}
-    arrays = {k: {"inputs": inputs[v], "labels": labels[v]} for k, v in parts.items()}
-    write_arrays(arrays, {}, folder / "manifest.json")
-    return folder / "manifest.json"
+    return in_splits(inputs, labels, folder)
 
 
 def inputs_of(task: str, folder: Path) -> dict:

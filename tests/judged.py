@@ -3,7 +3,7 @@
 import math
 
 from repro.core import catalog
-from repro.verdicts import words
+from repro.verdicts import judging, words
 from repro.verdicts.answers import Measurement
 from repro.verdicts.results import PROBLEM
 from repro.verdicts.verdict import by_bound
@@ -17,6 +17,28 @@ def by_name(results):
     tests = {row["test"]: row | {"reason": words.why(row)} for row in results["tests"]}
     read = {r["reading"]: r | {"status": READ, "reason": r["problem"]} for r in results["readings"]}
     return tests | read
+
+
+def judge(figure, data, scale="reduced", embedded=False):
+    """What a figure's code judges of made-up data: the rows `by_name`."""
+    provenance = {
+        "scale": scale,
+        "embedded": embedded,
+        "label": "embedded",
+        "chosen_after_seeing": "",
+    }
+    return by_name(judging.judge_all(figure, data, provenance))
+
+
+def of_figure(figure, data, *arguments):
+    """The same, by names without the figure's."""
+    found = judge(figure, data, *arguments)
+    return {name.partition(".")[2]: row for name, row in found.items()}
+
+
+def statuses(rows):
+    """A test's name -> its status; readings have none."""
+    return {name: row["status"] for name, row in rows.items() if row["status"] != READ}
 
 
 def seen(figure, row, scale="paper"):

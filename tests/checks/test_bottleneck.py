@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 import torch
+from refusals import refused
 from torch import nn
 
 import widthwise
 from benchmarks.zoo.networks import Llama
 from benchmarks.zoo.small import mlp
-from widthwise.errors import UserError
 from widthwise.parametrization.recipes import recipe
 
 WIDTHS = [64, 128, 256]
@@ -87,5 +87,5 @@ def test_kinds_rates_and_what_is_given():
     } < decayed and q not in decayed
     other = widthwise.roles(net, 64, inputs, given=AS_READOUTS)
     assert other[k].kind == "output"
-    with pytest.raises(UserError, match="kind 'bottlenek': did you mean 'bottleneck'"):
+    with refused("kind 'bottlenek': did you mean 'bottleneck'"):
         widthwise.roles(net, 64, inputs, given={"*.k.weight": "bottlenek"})

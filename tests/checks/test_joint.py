@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from repro.lineage.checkout import ROOT
 from repro.verdicts.optimum import cubic
 from repro.verdicts.run_sweeps import by_width
 from widthwise.checks.joint import joint_optima
 from widthwise.checks.sweep import Sweep, Sweeps
-from widthwise.errors import UserError
 
 WIDTHS = (16, 64, 256)
 GRIDS = {
@@ -169,5 +169,5 @@ def test_the_slope_of_the_record_does_not_hang_on_the_grid():
 
 
 def test_a_joint_fit_is_of_several_widths():
-    with pytest.raises(UserError, match="'joint' is of the best rates of several widths"):
+    with refused("'joint' is of the best rates of several widths"):
         bowls(-0.5, GRIDS["octaves"])[16].optimum("joint")

@@ -1,10 +1,10 @@
 """Seeds derived from the commit of a row of the register."""
 
 import pytest
+from refusals import refused
 
 from repro.core import rows, seeds
 from repro.core.seeds import Arm, derived, of_arm
-from repro.errors import UserError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -41,5 +41,5 @@ def test_a_study_reads_what_is_registered_and_no_more(tmp_path, monkeypatch):
     assert of_arm("paper", "narrow", 3) == [1900, 1901, 1902]
     rows.write(seeds.path("paper"), Arm, [arm("narrow", 6)])
     assert of_arm("paper", "narrow", 4) == derived(COMMIT, "narrow", 4)
-    with pytest.raises(UserError, match="has 6 seeds, and its study asks for 7"):
+    with refused("has 6 seeds, and its study asks for 7"):
         of_arm("paper", "narrow", 7)

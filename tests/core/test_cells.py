@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from refusals import refused
 
 from repro.core import cells as cellfiles
 from repro.core import execute, locks
@@ -48,13 +49,29 @@ def calls(monkeypatch):
             loss = float("inf") if spec["seed"] == 1 else spec["x"]
             return [{"step": 1, "train_loss": loss}]
 
-    monkeypatch.setitem(TASKS, "fake", Fake(1, "fake", lambda spec: [], lambda spec: 0.0))
+    as_task(monkeypatch, Fake)
     return made
 
 
 def run(cell, folder, name="cell.json", **changes):
     arguments = {"inputs": {}, "device": "cpu", "progress": lambda index, run: None}
     return run_cell(cell, folder / name, folder / "runs", **(arguments | changes))
+
+
+def finished(folder):
+    """A cell of one run, carried out in a folder."""
+    cell = fake_cell({"seed": 0})
+    run(cell, folder)
+    return cell
+
+
+def read(folder, cell, name="cell.json"):
+    return cellfiles.read_cell(folder / name, cell)
+
+
+def as_task(monkeypatch, kind):
+    """A class of tasks is what `fake` is."""
+    monkeypatch.setitem(TASKS, "fake", kind(1, "fake", lambda spec: [], lambda spec: 0.0))
 
 
 def test_runs_already_made_are_taken_over(tmp_path, calls):
@@ -68,8 +85,8 @@ def test_a_mistake_found_in_a_run_names_the_run(tmp_path, monkeypatch):
         def run(self, spec, **context):
             raise UserError("step 7: gradients overflow")
 
-    monkeypatch.setitem(TASKS, "fake", Overflowing(1, "fake", lambda spec: [], lambda spec: 0.0))
-    with pytest.raises(UserError, match="^p/s, lr 0.5, seed 0: step 7: gradients overflow$"):
+    as_task(monkeypatch, Overflowing)
+    with refused("^p/s, lr 0.5, seed 0: step 7: gradients overflow$"):
         run(fake_cell({"lr": 0.5, "seed": 0}), tmp_path)
 
 
@@ -79,7 +96,7 @@ def test_a_precision_that_a_cpu_is_250_times_slower_in_is_refused(
 ):
     cell = Cell("p/s", {}, (Run("fake", 1, SPEC | {"precision": precision}, {"seed": 0}, {}),))
     message = rf"^p/s, seed 0: precision {precision}: a CPU has no fast kernels .*=avx2 \(\w+\); "
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         run(cell, tmp_path)
     assert calls == []
     monkeypatch.setattr(execute.arithmetic, "in_force", lambda device: "native (this one, avx512)")
@@ -106,20 +123,19 @@ def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
     )
     run(first, tmp_path)
     run(second, tmp_path, "second.json")
-    table = tabulate.frame([cellfiles.read_cell(tmp_path / "second.json", second)])
+    table = tabulate.frame([read(tmp_path, second, "second.json")])
     assert list(table.columns) == ["size", "vocab", "step", "train_loss"]
     assert calls == [0]
 
 
 def test_a_run_whose_provenance_says_more_than_is_written_now_is_taken_over(tmp_path, calls):
     """Runs trained as one with others, as was done once, say how many there were."""
-    cell = fake_cell({"seed": 0})
-    run(cell, tmp_path)
+    cell = finished(tmp_path)
     path = tmp_path / "runs" / f"{cell.runs[0].id}.json"
     made = read_sealed(path, CELL_SEAL)
     write_sealed(path, made | {"provenance": made["provenance"] | {"stacked": 2}}, CELL_SEAL)
     assert run(cell, tmp_path, "again.json") == 1 and calls == [0]
-    content = cellfiles.read_cell(tmp_path / "again.json", cell)
+    content = read(tmp_path, cell, "again.json")
     cellfiles.check_compatible({tmp_path / "again.json": content})
     (shown,) = provenances([content])
     assert (shown["stacked"], shown["runs"]) == (2, 1)
@@ -133,17 +149,16 @@ def test_a_diverged_run_is_an_infinite_record_in_valid_json(tmp_path, calls):
         raise AssertionError(f"{word} is no JSON")
 
     json.loads((tmp_path / "cell.json").read_text(), parse_constant=refuse)
-    table = tabulate.frame([cellfiles.read_cell(tmp_path / "cell.json", cell)])
+    table = tabulate.frame([read(tmp_path, cell)])
     assert table["train_loss"].tolist() == [1.5, float("inf")]
 
 
 @pytest.mark.parametrize("where", ["cell.json", "run"])
 def test_an_edited_file_is_refused(tmp_path, calls, where):
-    cell = fake_cell({"seed": 0})
-    run(cell, tmp_path)
+    cell = finished(tmp_path)
     path = tmp_path / "cell.json" if where == "cell.json" else next((tmp_path / "runs").iterdir())
     path.write_text(path.read_text().replace("1.5", "1.4"))
-    with pytest.raises(UserError, match="was changed after it was written.*delete it"):
+    with refused("was changed after it was written.*delete it"):
         if where == "cell.json":
             cellfiles.read_cell(path, cell)
         else:
@@ -152,49 +167,46 @@ def test_an_edited_file_is_refused(tmp_path, calls, where):
 
 def test_a_cell_of_another_spec_is_refused(tmp_path, calls):
     run(fake_cell({"seed": 0}), tmp_path)
-    with pytest.raises(UserError, match="another spec, scale or data source"):
-        cellfiles.read_cell(tmp_path / "cell.json", fake_cell({"seed": 0}, {"seed": 1}))
+    with refused("another spec, scale or data source"):
+        read(tmp_path, fake_cell({"seed": 0}, {"seed": 1}))
 
 
 def test_a_missing_and_a_truncated_cell_are_named(tmp_path, calls):
     cell = fake_cell({"seed": 0})
-    with pytest.raises(UserError, match="the grid has a hole"):
-        cellfiles.read_cell(tmp_path / "cell.json", cell)
+    with refused("the grid has a hole"):
+        read(tmp_path, cell)
     run(cell, tmp_path)
     path = tmp_path / "cell.json"
     path.write_text(path.read_text()[:-40])
-    with pytest.raises(UserError, match="is not valid JSON"):
+    with refused("is not valid JSON"):
         cellfiles.read_cell(path, cell)
 
 
 def test_devices_are_never_mixed(tmp_path, calls):
-    cell = fake_cell({"seed": 0})
-    run(cell, tmp_path)
-    here = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    cell = finished(tmp_path)
+    here = read(tmp_path, cell)
     there = json.loads(json.dumps(here))
     there["runs"][0]["provenance"]["device"] = "nvidia-h100"
     cellfiles.check_compatible({"a": here, "b": here})
-    with pytest.raises(UserError, match=r"never mixes devices, found cpu \(a\), nvidia-h100 \(b\)"):
+    with refused(r"never mixes devices, found cpu \(a\), nvidia-h100 \(b\)"):
         cellfiles.check_compatible({"a": here, "b": there})
 
 
 def test_arithmetics_are_never_mixed_and_one_nobody_wrote_down_is_named(tmp_path, calls):
-    cell = fake_cell({"seed": 0})
-    run(cell, tmp_path)
-    here = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    cell = finished(tmp_path)
+    here = read(tmp_path, cell)
     there, old = (json.loads(json.dumps(here)) for _ in range(2))
     there["runs"][0]["provenance"]["arithmetic"] = "other"
-    with pytest.raises(UserError, match=r"never mixes arithmetics, found .+ \(a\), other \(b\)"):
+    with refused(r"never mixes arithmetics, found .+ \(a\), other \(b\)"):
         cellfiles.check_compatible({"a": here, "b": there})
     del old["runs"][0]["provenance"]["arithmetic"]
-    with pytest.raises(UserError, match="^a: was made before runs said with which arithmetic"):
+    with refused("^a: was made before runs said with which arithmetic"):
         cellfiles.check_compatible({"a": old, "b": old})
 
 
 def test_runs_of_another_device_arithmetic_or_other_tokens_are_made_again(tmp_path, calls, capsys):
     """Otherwise deleting a cell, as the error about mixed devices says, would not mend it."""
-    cell = fake_cell({"seed": 0})
-    run(cell, tmp_path)
+    cell = finished(tmp_path)
     (stored,) = (tmp_path / "runs").glob("*.json")
     content = read_sealed(stored, CELL_SEAL)
     for changed, words in (
@@ -211,21 +223,28 @@ def test_runs_of_another_device_arithmetic_or_other_tokens_are_made_again(tmp_pa
     assert calls == [0] * 5
 
 
-def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
-    """A resume state of another arithmetic or of other tokens is not found, and gone once the run
-    is finished."""
+def interrupted(monkeypatch, times):
+    """The task is interrupted so often, and notes where it would begin and whether there is
+    something."""
     found = []
-    need, tokens = Tokens("text", 300), tmp_path / "tokens.json"
 
     class Interrupted(Task):
         def run(self, spec, *, checkpoint, **context):
             found.append((checkpoint, checkpoint.exists()))
             checkpoint.touch()
-            if len(found) < 5:
+            if len(found) <= times:
                 raise KeyboardInterrupt
             return [{"step": 1, "train_loss": 1.0}]
 
-    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "fake", lambda spec: [], lambda spec: 0.0))
+    as_task(monkeypatch, Interrupted)
+    return found
+
+
+def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
+    """A resume state of another arithmetic or of other tokens is not found, and gone once the run
+    is finished."""
+    found = interrupted(monkeypatch, 4)
+    need, tokens = Tokens("text", 300), tmp_path / "tokens.json"
     for arithmetic, digest in (("avx2", "a"), ("avx2", "a"), ("portable", "a"), ("portable", "b")):
         monkeypatch.setattr(execute.arithmetic, "in_force", lambda device, a=arithmetic: a)
         write_sealed(tokens, {"sha256": digest})
@@ -245,17 +264,7 @@ def written_by(digest):
 
 def test_a_run_interrupted_under_other_code_begins_anew_and_says_so(tmp_path, monkeypatch, capsys):
     """Found in review: a run went on under other code in its middle."""
-    found = []
-
-    class Interrupted(Task):
-        def run(self, spec, *, checkpoint, **context):
-            found.append(checkpoint.exists())
-            checkpoint.touch()
-            if len(found) < 4:
-                raise KeyboardInterrupt
-            return [{"step": 1, "train_loss": 1.0}]
-
-    monkeypatch.setitem(TASKS, "fake", Interrupted(1, "fake", lambda spec: [], lambda spec: 0.0))
+    found = interrupted(monkeypatch, 3)
     for digest in "aba":
         monkeypatch.setattr(execute, "code_of", written_by(digest))
         with pytest.raises(KeyboardInterrupt):
@@ -264,7 +273,7 @@ def test_a_run_interrupted_under_other_code_begins_anew_and_says_so(tmp_path, mo
     assert said.count("\n") == 1, "the first begins, the third goes on"
     assert "was interrupted under other code than the present (bbbbbbbbbbbb): begins anew" in said
     run(fake_cell({"seed": 0}), tmp_path)
-    assert found == [False, False, True, True]
+    assert [there for _, there in found] == [False, False, True, True]
     assert not list((tmp_path / "runs").glob("*.state"))
 
 
@@ -300,14 +309,13 @@ def test_two_jobs_never_make_the_same_run_twice(tmp_path, calls):
 
 
 def test_other_tokens_under_one_name_are_refused(tmp_path, calls):
-    cell = fake_cell({"seed": 0})
-    run(cell, tmp_path)
+    cell = finished(tmp_path)
     contents = []
     for digest in "ab":
-        content = cellfiles.read_cell(tmp_path / "cell.json", cell)
+        content = read(tmp_path, cell)
         content["runs"][0]["provenance"]["inputs"] = {"wikitext2/256": digest * 64}
         contents.append(content)
-    with pytest.raises(UserError, match="read other wikitext2/256 than"):
+    with refused("read other wikitext2/256 than"):
         cellfiles.check_compatible(dict(zip("xy", contents, strict=True)))
 
 
@@ -362,9 +370,8 @@ def call(arguments):
 
 
 def test_seconds_and_commits_are_no_part_of_the_data(tmp_path, calls):
-    cell = fake_cell({"seed": 0})
-    run(cell, tmp_path)
-    content = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    cell = finished(tmp_path)
+    content = read(tmp_path, cell)
     assert set(tabulate.frame([content]).columns) == {"seed", "step", "train_loss"}
     assert {"seconds", "commit", "versions", "device"} <= set(content["runs"][0]["provenance"])
     assert Run("fake", 1, SPEC, {"a": 1}, {}).id == Run("fake", 1, SPEC, {}, {}).id
@@ -407,7 +414,7 @@ def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, answer):
 
     monkeypatch.setattr("fcntl.flock", flock)
     with (
-        pytest.raises(UserError, match=r"run.lock: this disk has no file locks; mount it"),
+        refused(r"run.lock: this disk has no file locks; mount it"),
         locked(tmp_path / "run.lock"),
     ):
         pytest.fail("held without a lock")
@@ -466,7 +473,7 @@ def test_finished_runs_of_another_model_of_the_same_capability_are_taken(tmp_pat
     assert run(cell, tmp_path) == 1 and calls == [0]
     other = fake_cell({"seed": 0}, {"seed": 1})
     run(other, tmp_path, "other.json")
-    content = cellfiles.read_cell(tmp_path / "other.json", other)
+    content = read(tmp_path, other, "other.json")
     made = provenances([content])
     assert sorted(entry["device"] for entry in made) == [SXM[0], PCIE[0]]
     cellfiles.check_compatible({tmp_path / "other.json": content})
@@ -480,9 +487,9 @@ def test_gpus_of_another_capability_end_the_job_in_place_of_training_anew(tmp_pa
     run(cell, tmp_path)
     on(A100)
     words = f"was finished on {SXM[0]}, of compute capability 9.0, and this is a100, of 8.0"
-    with pytest.raises(UserError, match=words) as caught:
+    with refused(words) as caught:
         run(cell, tmp_path)
-    assert "--constraint" in str(caught.value) and "\n" not in str(caught.value)
+    assert "--constraint" in str(caught.value)
     assert calls == [0]
 
 
@@ -497,19 +504,19 @@ def test_a_begun_run_goes_on_on_another_model_and_names_both(tmp_path, monkeypat
             checkpoint.write_text("0.5")
             raise Killed
 
-    monkeypatch.setitem(TASKS, "fake", Begins(1, "fake", lambda spec: [], lambda spec: 0.0))
+    as_task(monkeypatch, Begins)
     cell = fake_cell({"seed": 0})
     on(SXM)
     with pytest.raises(Killed):
         run(cell, tmp_path)
     on(A100)
-    with pytest.raises(UserError, match=f"was begun on {SXM[0]}, of compute capability 9.0"):
+    with refused(f"was begun on {SXM[0]}, of compute capability 9.0"):
         run(cell, tmp_path)
     on(PCIE)
     run(cell, tmp_path)
     said = capsys.readouterr().out
     assert f"began on {SXM[0]} and goes on here, on {PCIE[0]} of the same" in said
-    content = cellfiles.read_cell(tmp_path / "cell.json", cell)
+    content = read(tmp_path, cell)
     (made,) = provenances([content])
     assert (made["device"], made["began_on"]) == (PCIE[0], [SXM[0]])
     assert devices([made]) == [SXM[0], PCIE[0]]

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import pytest
 from parameters import kept
+from refusals import refused
+from suites import suite_of
 
-from repro.core import config, discovery, upstream
+from repro.core import upstream
 from repro.core.execute import run_cell
 from repro.core.schedule import Choice, cells
 from repro.core.study import GPU_SCALES, SCALES, Best, Checkpoint, Scale, Study
-from repro.core.suite import FEW, Suite
+from repro.core.suite import FEW
 from repro.core.upstream import UpstreamResults
-from repro.errors import UserError
 from repro.tasks import TASKS, Task
 from repro.workflow.jobs import choose, is_chosen
 
@@ -27,7 +28,7 @@ EDGES = dict.fromkeys(SCALES, 5) | {"overnight": 7}
 def test_edges_are_linear_in_cells(scale):
     """Found in review: at paper scale a cell listed 800 files, all cells together 3.4 million."""
     data = "real" if scale in GPU_SCALES else "embedded"
-    suite = Suite(config.parse({"scale": scale, "data": data}, discovery.dataset_names()))
+    suite = suite_of(scale=scale, data=data)
     names = {n for f in suite.usable_figures() for n in suite.figure_cells(f)}
     by_stage = {name: suite.cells(name) for name in sorted(names)}
     edges = 0
@@ -122,15 +123,15 @@ def test_an_edited_choice_is_refused_and_another_s_too(trained, tmp_path):
     after, where, choice = trained
     path = tmp_path / "choice.json"
     read = UpstreamResults({}, {choice.runs.ids: (choice, path)})
-    with pytest.raises(UserError, match="choice.json: is missing; run the same command again"):
+    with refused("choice.json: is missing; run the same command again"):
         read.digests(after[0].runs[0])
     UpstreamResults(where).write(choice, path, files_of(choice, where))
     half = replace(choice, taken=choice.taken[:1])
     other = UpstreamResults({}, {half.runs.ids: (half, path)})
-    with pytest.raises(UserError, match=f"choice.json: is another choice than {half.id[:12]}"):
+    with refused(f"choice.json: is another choice than {half.id[:12]}"):
         other.choose(half.taken[0])
     path.write_text(path.read_text().replace("2.0", "4.0"))
-    with pytest.raises(UserError, match="choice.json: was changed after it was written"):
+    with refused("choice.json: was changed after it was written"):
         read.choose(choice.taken[0])
 
 
@@ -159,13 +160,13 @@ def test_where_every_run_diverged_nothing_is_chosen_and_nothing_written(trained,
         content.pop("sha256")
         upstream.write_sealed(path, content, upstream.CELL_SEAL)
     path = tmp_path / "choice.json"
-    with pytest.raises(UserError, match="stage tune: every run diverged, so no lr can be chosen"):
+    with refused("stage tune: every run diverged, so no lr can be chosen"):
         UpstreamResults(where).write(choice, path, files_of(choice, where))
     assert not path.exists()
 
 
 def test_a_choice_is_known_by_what_it_is_made_from():
-    suite = Suite(config.parse({"scale": "paper", "data": "real"}, discovery.dataset_names()))
+    suite = suite_of(scale="paper", data="real")
     stage = "transfer/bart/even"
     (choice,) = suite.choices(stage).values()
     assert suite.choice(stage, choice.name) is choice
@@ -176,7 +177,7 @@ def test_a_choice_is_known_by_what_it_is_made_from():
     assert all(min(one) < min(next_) for one, next_ in zip(sizes, sizes[1:], strict=False))
     fewer = replace(choice, cells=choice.cells[1:])
     assert fewer.id != choice.id
-    with pytest.raises(UserError, match=f"study {stage} has no choice 0123456789ab"):
+    with refused(f"study {stage} has no choice 0123456789ab"):
         suite.choice(stage, "0123456789ab")
 
 

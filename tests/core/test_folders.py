@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from repro.core import paths
-from repro.errors import UserError
 
 
 @pytest.mark.parametrize("name", paths.FOLDERS)
@@ -13,11 +13,11 @@ def test_a_file_or_a_broken_link_in_place_of_a_folder_is_named(name, tmp_path, m
     monkeypatch.chdir(tmp_path)
     paths.check_folders()
     Path(name).touch()
-    with pytest.raises(UserError, match=f"^{name}: a file is where a folder should be, move it"):
+    with refused(f"^{name}: a file is where a folder should be, move it"):
         paths.check_folders()
     Path(name).unlink()
     Path(name).symlink_to("nowhere")
-    with pytest.raises(UserError, match=f"^{name}: a file is where"):
+    with refused(f"^{name}: a file is where"):
         paths.check_folders()
     (tmp_path / "nowhere").mkdir()
     paths.check_folders()

@@ -1,8 +1,8 @@
 import pytest
+from refusals import refused
 
 from repro.core import discovery
 from repro.core.names import StageName
-from repro.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -29,5 +29,5 @@ def test_every_stage_is_found_by_the_name_it_is_listed_under():
 
 @pytest.mark.parametrize("name", ["upscaling/mlp_sgd/tune+x", "upscaling/mlp_sgd/tune+0"])
 def test_a_round_that_is_no_number_is_refused_in_one_line(name):
-    with pytest.raises(UserError, match=r"tune\+.*: a round of a search is a number from 1"):
+    with refused(r"tune\+.*: a round of a search is a number from 1"):
         discovery.study(name)

@@ -1,9 +1,9 @@
 """studies/<slug>/paper.toml: who a paper is, and by nothing else."""
 
 import pytest
+from refusals import refused
 
 from repro.core import discovery, papers
-from repro.errors import UserError
 from repro.lineage import checkout
 from repro.report import model
 
@@ -58,16 +58,16 @@ def test_two_papers_of_one_first_author_are_told_apart(written, monkeypatch):
     ],
 )
 def test_what_is_wrong_is_one_line_that_names_the_file(written, old, new, said):
-    with pytest.raises(UserError, match="^studies/mine/paper.toml: ") as error:
+    with refused("^studies/mine/paper.toml: ") as error:
         written(TEXT.replace(old, new))
-    assert said in str(error.value) and "\n" not in str(error.value)
+    assert said in str(error.value)
     assert len(discovery.broken_papers()) == 1 and not discovery.papers()
 
 
 def test_a_folder_that_says_not_who_it_is_is_named(written, tmp_path):
     papers.slugs.cache_clear()
     (tmp_path / "studies" / "mine" / "paper.toml").unlink(missing_ok=True)
-    with pytest.raises(UserError, match="repro new paper mine"):
+    with refused("repro new paper mine"):
         papers.paper("mine")
     assert not papers.is_a_paper("mine")
 

@@ -1,19 +1,19 @@
 """The references of a spec are looked for where they may be, and found wherever they are."""
 
 import pytest
+from suites import suite_of
 
-from repro.core import config, discovery
+from repro.core import discovery
 from repro.core.runs import Upstream
 from repro.core.schedule import _places
 from repro.core.spec import settings
 from repro.core.study import REFERENCES, Best
-from repro.core.suite import Suite
 
 BEST = Best("tune", "lr")
 
 
 def test_every_reference_of_the_studies_is_bound_in_the_order_of_the_settings():
-    suite = Suite(config.parse({"scale": "smoke"}, discovery.dataset_names()))
+    suite = suite_of(scale="smoke")
     bound = 0
     for name in discovery.study_names():
         for run in (run for cell in suite.cells(name) for run in cell.runs):

@@ -2,16 +2,16 @@ import itertools
 import math
 
 import pytest
+from refusals import refused
+from suites import suite_of
 
 from repro.core import cells as cellfiles
-from repro.core import config, discovery
+from repro.core import discovery
 from repro.core.execute import run_cell
 from repro.core.schedule import cells
 from repro.core.search import full_neighbourhood, untried_neighbours
 from repro.core.study import SCALES, Best, Checkpoint, Scale, Study
-from repro.core.suite import Suite
 from repro.core.upstream import UpstreamResults
-from repro.errors import UserError
 from repro.files import canonical_json, sha256
 from repro.lineage import arithmetic
 from repro.tasks import TASKS, Task
@@ -210,7 +210,7 @@ def test_a_proposal_not_needed_is_a_run_without_records_and_without_a_checkpoint
 
 
 def test_a_sweep_can_be_told_to_stop_at_its_edge(tmp_path, made):
-    with pytest.raises(UserError, match=r"p/s/tune: .* edge of its grid, next would be lr = 0.5"):
+    with refused(r"p/s/tune: .* edge of its grid, next would be lr = 0.5"):
         carry_out(tmp_path, widen=False)
 
 
@@ -246,7 +246,7 @@ def test_a_study_without_stages_is_searched_too():
     assert discovery.stages(name) == [name, f"{name}+1", f"{name}+2"]
     shown = discovery.figure_stages("embedding_lr/fig1")
     assert {*discovery.stages(name)} <= {*shown}
-    suite = Suite(config.parse({"scale": "workstation"}, discovery.dataset_names()))
+    suite = suite_of(scale="workstation")
     cell = suite.cells(f"{name}+2")[0]
     for run in cell.runs:
         same = {k: v for k, v in run.axes.items() if k not in ("proposal", "seed")}
@@ -255,14 +255,14 @@ def test_a_study_without_stages_is_searched_too():
         # eight rates and four proposals of three seeds
         assert len(of) == (8 + 4) * 3
         assert {*of} <= {*suite.upstream(cell)}
-    assert not Suite(config.parse({}, discovery.dataset_names())).cells(f"{name}+1")
+    assert not suite_of().cells(f"{name}+1")
 
 
 def test_the_search_s_rounds_are_stages_of_the_registry():
     names = discovery.stages("upscaling/mlp_sgd")
     at = names.index("upscaling/mlp_sgd/tune")
     assert names[at + 1 : at + 4] == [f"upscaling/mlp_sgd/tune+{i}" for i in (1, 2, 3)]
-    reduced = Suite(config.parse({"scale": "reduced"}, discovery.dataset_names()))
+    reduced = suite_of(scale="reduced")
     assert reduced.cells(names[at + 2]) and not reduced.cells(names[at + 3])
     assert discovery.keeps_checkpoints("upscaling/mlp_sgd/tune+1")
     (cell,) = reduced.cells("upscaling/mlp_sgd/tune+2")

@@ -1,13 +1,13 @@
 import pytest
 from parameters import kept
+from refusals import refused
+from suites import suite_of
 
-from repro.core import catalog, config, discovery
+from repro.core import catalog, discovery
 from repro.core.runs import Run
 from repro.core.schedule import cells
 from repro.core.spec import override
 from repro.core.study import SCALES, Scale, Study
-from repro.core.suite import Suite
-from repro.errors import UserError
 
 SPEC = {"width": 1, "lr": {"embedding": 0.1}, "threads": 1, "seed": 0}
 
@@ -59,7 +59,7 @@ def test_identity_changes_with_threads():
 
 
 def test_the_same_point_twice_raises():
-    with pytest.raises(UserError, match="in the grid twice"):
+    with refused("in the grid twice"):
         cells("p/s", study(grid={"seed": [0, 0]}), "smoke", 1, {})
 
 
@@ -82,7 +82,7 @@ def test_a_study_must_state_every_scale():
 
 @pytest.mark.parametrize("scale", kept(SCALES, but=["paper", "workstation"]))
 def test_every_study_resolves_at_every_scale(scale):
-    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
+    suite = suite_of(scale=scale)
     for name in filter(suite.offers, catalog.figure_names()):
         for stage, found in suite.figure_cells(name).items():
             runs = [run.id for cell in found for run in cell.runs]

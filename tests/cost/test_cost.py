@@ -9,20 +9,20 @@ import pytest
 import torch
 from golden import SPECS
 from kept import kept_numbers
+from refusals import refused
+from suites import suite_of
 from torch.utils.flop_counter import FlopCounterMode
 
 from repro import cost, models, tasks
 from repro.__main__ import main
 from repro.checks.tiny import tiny_run
-from repro.core import catalog, config, discovery
+from repro.core import catalog
 from repro.core.runs import Run
 from repro.core.schedule import Cell
 from repro.core.study import SCALES
-from repro.core.suite import Suite
 from repro.cost import decoder, gpt2, kernels, llm, mlp, resnet, transformer
 from repro.cost.llm import pretraining_cost
 from repro.cost.paper import paper_costs
-from repro.errors import UserError
 from repro.models.decoder import Decoder
 from repro.models.gpt2 import GPT2
 from repro.models.llm import LLM
@@ -115,6 +115,13 @@ def parameters(net) -> int:
     return sum(p.numel() for p in net.parameters())
 
 
+def by_products():
+    """Attention by the products of matrices that torch's counter knows."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel(SDPBackend.MATH)
+
+
 def forward_flops(net, *inputs) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         net(*inputs)
@@ -193,9 +200,7 @@ def test_resnet_has_the_known_size():
 
 
 def test_gpt2_counts_are_torch_s():
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
+    with torch.device("meta"), by_products():
         net = gpt2_model()
         forward = forward_flops(net, torch.empty(2, 64, dtype=torch.long))
     assert gpt2.parameters(**TEXT, sequence_length=64) == parameters(net)
@@ -241,10 +246,8 @@ def test_resnet_activations_are_what_autograd_keeps():
 
 
 def test_llm_counts_are_torch_s():
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     found = pretraining_cost(LLM_SPEC)
-    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH):
+    with torch.device("meta"), by_products():
         net = llm_model()
         forward = forward_flops(net, torch.empty(8, 64, dtype=torch.long))
     assert found.parameters == parameters(net)
@@ -264,11 +267,9 @@ def test_a_window_s_keys_are_those_of_torch_s_blocks(length, window):
 
 @pytest.mark.parametrize("model", [LANGUAGE, VISION], ids=["language", "vision"])
 def test_an_encoder_s_counts_are_torch_s(model):
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
     setting = transformer_kernels.build(model, 32, 0)
     found = kernels.encoder({"model": model, "width": 32})
-    with sdpa_kernel(SDPBackend.MATH):
+    with by_products():
         assert found.forward == forward_flops(setting.network, setting.inputs)
         assert found.outputs == setting.network(setting.inputs)[..., 0].numel()
     assert found.parameters == parameters(setting.network)
@@ -354,9 +355,9 @@ def test_optimizer_state(optimizer, copies):
 
 
 def test_unknown_names_are_named():
-    with pytest.raises(UserError, match="optimizer 'lion' is unknown"):
+    with refused("optimizer 'lion' is unknown"):
         cost.optimizer_copies({"name": "lion"})
-    with pytest.raises(UserError, match="model 'vut' is unknown: did you mean 'vit'"):
+    with refused("model 'vut' is unknown: did you mean 'vit'"):
         warm_start_cost(MLP_SPEC | {"model": {"name": "vut"}})
 
 
@@ -386,10 +387,20 @@ def fields(line: str) -> list[str]:
     return re.split(r"\s{2,}", line.strip())
 
 
-def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def priced(capsys):
+    """What `show cost` says to these words, by lines."""
+
+    def said(*words):
+        assert main(["show", "cost", *words]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return said
+
+
+def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, priced):
     monkeypatch.chdir(tmp_path)
-    assert main(["show", "cost", "embedding_lr/fig3", "--scale", "paper"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = priced("embedding_lr/fig3", "--scale", "paper")
     assert lines[0] == "scale paper, data embedded"
     assert lines[1].startswith("hours: one H100") and lines[1].endswith("; of the runs to do")
     rows = {fields(line)[0]: fields(line)[1:] for line in lines[4:]}
@@ -417,9 +428,8 @@ def test_the_command_lists_a_figure_s_studies(tmp_path, monkeypatch, capsys):
     assert float(total["read"].split()[0]) == pytest.approx(1_125 * 256 * 256 * 10_000, rel=1e-2)
 
 
-def test_hours_default_to_the_h100(capsys):
-    assert main(["show", "cost", "embedding_lr/fig3", "--config", "scale=paper"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_hours_default_to_the_h100(priced):
+    lines = priced("embedding_lr/fig3", "--config", "scale=paper")
     assert "one H100 at 40 % (assumed) of its dense peaks" in lines[1]
     assert fields(lines[-1])[-1] == "550"
 
@@ -446,10 +456,7 @@ def split(**changes):
 
 def test_files_of_images_take_the_cores_that_feed_a_gpu():
     """Those of ImageNet; generated images and CIFAR-100's take none."""
-    paper, workstation = (
-        Suite(config.parse({"scale": scale, "data": "real"}, discovery.dataset_names()))
-        for scale in ("paper", "workstation")
-    )
+    paper, workstation = (suite_of(scale=scale, data="real") for scale in ("paper", "workstation"))
     (run, *_), (small, *_) = (
         [run for cell in suite.cells("effective_theory/vit/standard_best") for run in cell.runs]
         for suite in (paper, workstation)
@@ -464,15 +471,13 @@ def test_files_of_images_take_the_cores_that_feed_a_gpu():
     assert cost.cores_needed(small.cost) == 0
 
 
-def test_a_price_says_whether_the_cores_or_the_gpu_bind(monkeypatch, tmp_path, capsys):
-    call = ["show", "cost", "effective_theory/fig1", "--scale", "paper", "--config", "data=real"]
+def test_a_price_says_whether_the_cores_or_the_gpu_bind(monkeypatch, tmp_path, priced):
 
     def said(cores):
         site = tmp_path / "site.yaml"
         site.write_text(f"cpus_per_gpu: {cores}\n")
         monkeypatch.setenv("REPRO_SITE", str(site))
-        assert main(call) == 0
-        lines = capsys.readouterr().out.splitlines()
+        lines = priced("effective_theory/fig1", "--scale", "paper", "--config", "data=real")
         (total,) = [line.split()[-1] for line in lines if line.startswith("total")]
         (images,) = [line for line in lines if "images: " in line]
         return float(total.replace(",", "")), images
@@ -483,8 +488,7 @@ def test_a_price_says_whether_the_cores_or_the_gpu_bind(monkeypatch, tmp_path, c
     assert warned.startswith("warning: ") and "and 2 are there: they bind" in warned
     assert few / enough == pytest.approx(needed / 2, rel=0.01)
     monkeypatch.delenv("REPRO_SITE")
-    assert main(["show", "cost", "upscaling/fig4", "--scale", "paper"]) == 0
-    assert "images: " not in capsys.readouterr().out
+    assert not any("images: " in line for line in priced("upscaling/fig4", "--scale", "paper"))
 
 
 def test_a_gpu_with_memory_to_spare_takes_fewer_and_larger_microbatches():
@@ -507,11 +511,11 @@ def test_a_gpu_too_small_for_a_run_s_microbatches_takes_smaller_ones():
     assert cost.layout(large, 4, 80e9).microbatches == 256
     assert cost.least_memory(large, 1) == pytest.approx((10**10 + 10**11 / 4) / 0.95)
     words = "needs a GPU of 36.8 GB, for its state and its smallest microbatch, and this one has 36"
-    with pytest.raises(UserError, match=words):
+    with refused(words):
         cost.layout(large, 1, 36e9)
-    with pytest.raises(UserError, match="needs a GPU of 116 GB"):
+    with refused("needs a GPU of 116 GB"):
         cost.layout(split(activation_bytes=10**11, drops=True), 1, 80e9)
-    with pytest.raises(UserError, match="needs a GPU of 116 GB"):
+    with refused("needs a GPU of 116 GB"):
         cost.layout(split(activation_bytes=10**11, rows=1), 1, 80e9)
 
 
@@ -527,7 +531,7 @@ def test_dropout_is_drawn_by_microbatch_so_these_stay_as_they_are():
 
 def test_hours_of_a_gpu_count_every_run_once_and_no_finished_one(monkeypatch):
     """Ten rates of a narrow MLP are ten runs' hours, also where two figures share them."""
-    suite = Suite(config.parse({"scale": "workstation"}, discovery.dataset_names()))
+    suite = suite_of(scale="workstation")
     cells = suite.cells("upscaling/mlp_sgd/tune")
     runs = [run for cell in cells for run in cell.runs]
     each = cost.gpu_hours(TASKS[runs[0].task].cost(runs[0].spec))
@@ -574,14 +578,12 @@ def test_shared_runs_count_once_and_made_ones_are_not_spent_again(tmp_path):
     assert float(rows["total"][-1]) == pytest.approx(2 * cost.gpu_hours(one), rel=1e-2)
 
 
-def test_more_than_one_pass_over_a_corpus_is_warned_of(capsys):
+def test_more_than_one_pass_over_a_corpus_is_warned_of(priced):
     """BART reads 5.2e10 tokens, of 1e11 on the hub, and of 150,000 words that are generated."""
-    words = ["show", "cost", "effective_theory/fig4", "--scale", "paper"]
-    assert main([*words, "--config", "data=real"]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    words = ["effective_theory/fig4", "--scale", "paper"]
+    last = priced(*words, "--config", "data=real")[-1]
     assert last.startswith("fineweb_100b (real): 0.52") and "about 1e+11 tokens" in last
-    assert main(words) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = priced(*words)[-1]
     assert last.startswith("warning: fineweb_100b (synthetic): 350,000 passes")
     assert last.endswith("a larger corpus: data=real")
 
@@ -601,9 +603,8 @@ def test_made_runs_are_found_in_the_store(suite):
 
 
 @pytest.mark.slow
-def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsys):
-    assert main(["show", "cost", "--scale", "paper"]) == 0
-    said = capsys.readouterr().out.splitlines()[4:]
+def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(priced):
+    said = priced("--scale", "paper")[4:]
     told = [x for x in said if "passes over" not in x and not x.startswith("warning: ")]
     header, *lines, images = told
     assert images.startswith("images: ") and images.endswith("the GPU binds")
@@ -623,11 +624,10 @@ def test_without_a_figure_every_one_has_a_line_and_what_they_share_another(capsy
 
 
 @pytest.mark.slow
-def test_every_figure_is_priced_at_every_scale(capsys):
+def test_every_figure_is_priced_at_every_scale(priced):
     for scale in (s for s in SCALES if s != "overnight"):
-        assert main(["show", "cost", "all", "--scale", scale]) == 0
-        text = capsys.readouterr().out
-        suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
+        text = "\n".join(priced("all", "--scale", scale))
+        suite = suite_of(scale=scale)
         for name in filter(suite.offers, catalog.figure_names()):
             assert name in text and suite.figure_cells(name)
             assert all(study in text for study in suite.figure_cells(name))

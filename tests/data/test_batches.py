@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 from repro.data import batches
 from repro.data.augmentation import CropFlip, Normalize, image_statistics, pool
 from repro.data.batches import ArrayBatches, Epochs, OrderedBatches, TokenBatches
 from repro.data.shards import ShardedTokens
-from repro.errors import UserError
 from repro.tasks import token_frequencies
 
 
@@ -41,7 +41,7 @@ def test_a_batch_of_rows_depends_on_seed_and_number_alone():
 
 
 def test_fewer_rows_than_a_batch_are_named():
-    with pytest.raises(UserError, match="table: 5 rows are fewer than one batch of 6"):
+    with refused("table: 5 rows are fewer than one batch of 6"):
         rows(count=5)
 
 
@@ -163,7 +163,7 @@ def test_a_batch_of_shards_depends_on_seed_and_number_alone():
 
 
 def test_shards_too_short_for_a_batch_say_so():
-    with pytest.raises(UserError, match="text: 12 tokens make 2 blocks of 5, fewer than one batch"):
+    with refused("text: 12 tokens make 2 blocks of 5, fewer than one batch"):
         TokenBatches("text", sharded(6, 6), 3, 5, 0, "cpu")
 
 

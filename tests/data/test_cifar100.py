@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from data import cifar100
 from repro.data.source import Source
-from repro.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_the_embedded_images_are_the_published_ones(embedded):
 
 def test_a_changed_generator_is_noticed(monkeypatch):
     monkeypatch.setattr(cifar100, "EMBEDDED", {"train": (20, 0)})
-    with pytest.raises(UserError, match=r"cifar100 \(synthetic\): split train has SHA-256"):
+    with refused(r"cifar100 \(synthetic\): split train has SHA-256"):
         cifar100.arrays(Source("embedded"))
 
 
@@ -101,14 +101,14 @@ def test_a_faulty_array_file_is_named_with_the_fault(npz, content, message):
         (npz / "train.npz").write_bytes(content)
     else:
         np.savez(npz / "train.npz", **content)
-    with pytest.raises(UserError, match=message) as caught:
+    with refused(message) as caught:
         arrays(npz)
     assert str(caught.value).startswith("cifar100: ") and "train.npz" in str(caught.value)
 
 
 def test_an_incomplete_folder_is_named(npz):
     (npz / "test.npz").unlink()
-    with pytest.raises(UserError, match=r"neither train.npz and test.npz nor .*\['train.npz'\]"):
+    with refused(r"neither train.npz and test.npz nor .*\['train.npz'\]"):
         cifar100.identity(Source("folder", npz))
 
 
@@ -241,7 +241,7 @@ def test_the_published_archive_is_downloaded_checked_and_read(tmp_path, monkeypa
     path, members = published_archive(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(CIFAR100, "url", f"{server}/{path.name}")
-    with pytest.raises(UserError, match=r"fetched \(File not found or corrupted.*cifar100=FOLDER"):
+    with refused(r"fetched \(File not found or corrupted.*cifar100=FOLDER"):
         cifar100.arrays(Source("real"))  # its MD5 is not the published one
     shutil.rmtree(tmp_path / "resources")
     monkeypatch.setattr(CIFAR100, "tgz_md5", md5(path.read_bytes()))
@@ -264,14 +264,14 @@ def test_the_published_archive_is_downloaded_checked_and_read(tmp_path, monkeypa
 @pytest.mark.parametrize("name", ["train", "test", "meta"])
 def test_a_pickle_that_is_not_the_published_one_is_never_opened(trusted, tmp_path, name):
     (trusted / name).write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
-    with pytest.raises(UserError, match=rf"cifar100: .*{name} has MD5 .*expected the published"):
+    with refused(rf"cifar100: .*{name} has MD5 .*expected the published"):
         arrays(trusted)
     assert not (tmp_path / "sprung").exists()
 
 
 def test_another_number_of_images_is_refused(trusted, monkeypatch):
     monkeypatch.setattr(cifar100, "ROWS", {"train": 50_000, "valid": 10_000})
-    with pytest.raises(UserError, match=r"images \(6, 3, 32, 32\), expected \(50000, 3, 32, 32\)"):
+    with refused(r"images \(6, 3, 32, 32\), expected \(50000, 3, 32, 32\)"):
         arrays(trusted)
 
 
@@ -280,6 +280,5 @@ def test_a_failed_download_ends_in_one_line_with_the_way_out(tmp_path, monkeypat
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(CIFAR100, "url", (tmp_path / "nowhere.tar.gz").as_uri())
-    with pytest.raises(UserError, match=r"could not be fetched.*cifar100=FOLDER") as caught:
+    with refused(r"could not be fetched.*cifar100=FOLDER"):
         cifar100.arrays(Source("real"))
-    assert "\n" not in str(caught.value)

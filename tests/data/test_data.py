@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 from data import wikitext2
 from repro.data import lockfiles, prepare, text, tokenization
@@ -38,7 +39,7 @@ def test_a_faulty_folder_is_named_with_the_fault(text_folder, name, content, mes
         (text_folder / name).unlink()
     else:
         (text_folder / name).write_bytes(content)
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         wikitext2.identity(folder_source(text_folder))
 
 
@@ -76,14 +77,14 @@ def test_wikitext_is_read_in_every_layout_in_which_it_is_published(tmp_path, kin
     )
     path = next(path for path in source.folder.iterdir() if "train" in path.name)
     path.write_bytes(b"")
-    with pytest.raises(UserError, match=rf"^wikitext2: .*{path.name}"):
+    with refused(rf"^wikitext2: .*{path.name}"):
         wikitext2.identity(source)
 
 
 def test_a_folder_of_two_layouts_is_refused(tmp_path):
     folder = wikitext_folder(tmp_path / "wikitext-2", "parquet")
     (folder / "wiki.train.raw").write_text("the same, raw")
-    with pytest.raises(UserError, match=r"several kinds \(wiki.train.raw, train-00000-of-00002"):
+    with refused(r"several kinds \(wiki.train.raw, train-00000-of-00002"):
         wikitext2.identity(folder_source(folder))
 
 
@@ -108,7 +109,7 @@ def test_parquet_whose_validation_is_trained_on_is_refused(tmp_path):
     for name, part in {"train": rows, "validation": rows[::-1]}.items():
         for path in folder.glob(f"{name}-*"):
             pq.write_table(pa.table({"text": part}), path)
-    with pytest.raises(UserError, match="more than half of the 9 different rows of valid are rows"):
+    with refused("more than half of the 9 different rows of valid are rows"):
         prepare.prepare(wikitext2, folder_source(folder), {}, tmp_path / "p" / "manifest.json")
 
 
@@ -212,7 +213,7 @@ def test_the_real_loader_reads_the_hub_s_layout(hub):
 
 
 def test_a_truncated_download_is_refused(hub):
-    with pytest.raises(UserError, match="split train has 4 lines, expected 36718.*truncated"):
+    with refused("split train has 4 lines, expected 36718.*truncated"):
         text.download("wikitext2", str(hub[0]), "wikitext-2-v1", None, wikitext2.LINES)
 
 
@@ -224,14 +225,14 @@ def test_a_missing_column_is_named(hub):
         datasets.Dataset.from_dict({"page": ["x"] * LINES.get(split, 1)}).to_parquet(
             path.with_name(f"{split}-00000-of-00001.parquet")
         )
-    with pytest.raises(UserError, match=r"column 'text' is missing, found \['page'\]"):
+    with refused(r"column 'text' is missing, found \['page'\]"):
         text.download(
             "wikitext2", str(hub[0]), "wikitext-2-v1", None, {"train": 4, "valid": 1, "test": 2}
         )
 
 
 def test_no_network_ends_in_one_line_with_the_way_out():
-    with pytest.raises(UserError) as caught:
+    with refused() as caught:
         text.download(
             "wikitext2", "Salesforce/wikitext", "wikitext-2-v1", wikitext2.REVISION, LINES
         )
@@ -251,9 +252,9 @@ def test_the_first_download_is_locked_with_its_date(tmp_path, capsys):
     for said in (read_json(lock), {"revision": "revision", "sha256": {"train": "a"}}):  # old form
         write_json(lock, said)
         lockfiles.check("wikitext2", lock, "revision", found)
-        with pytest.raises(UserError, match="split train has text_sha256 b, wikitext2.lock.json"):
+        with refused("split train has text_sha256 b, wikitext2.lock.json"):
             lockfiles.check("wikitext2", lock, "revision", {"train": {"text_sha256": "b"}})
-        with pytest.raises(UserError, match="split train has nothing, wikitext2.lock.json says"):
+        with refused("split train has nothing, wikitext2.lock.json says"):
             lockfiles.check("wikitext2", lock, "revision", {})
         assert read_json(lock) == said, "a lock file is written once"
 
@@ -262,7 +263,7 @@ def test_the_first_download_is_locked_with_its_date(tmp_path, capsys):
 def test_a_damaged_lock_file_is_one_line(tmp_path, content):
     lock = tmp_path / "wikitext2.lock.json"
     lock.write_text(content)
-    with pytest.raises(UserError, match=r"wikitext2\.lock\.json: is n.*delete it"):
+    with refused(r"wikitext2\.lock\.json: is n.*delete it"):
         lockfiles.check("wikitext2", lock, "revision", {"train": {"text_sha256": "a"}})
 
 
@@ -319,13 +320,13 @@ def test_damaged_data_is_refused(corpus, damage):
     manifest = corpus.parent / "m" / "tokens.json"
     if damage == "text":
         (corpus.parent / "train.txt").write_text("other")
-        with pytest.raises(UserError, match="train.txt: is missing or changed"):
+        with refused("train.txt: is missing or changed"):
             tokenization.tokenize(corpus, 300, manifest)
     else:
         tokenization.tokenize(corpus, 300, manifest)
         path = manifest.parent / "tokens.safetensors"
         path.write_bytes(path.read_bytes()[:-2])
-        with pytest.raises(UserError, match="changed since it was written; delete"):
+        with refused("changed since it was written; delete"):
             tokenization.load_tokens(manifest)
 
 
@@ -338,7 +339,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UserError, match="kept: could not be written .No space left on device"):
+    with refused("kept: could not be written .No space left on device"):
         write_bytes(tmp_path / "kept", b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept").read_bytes() == b"old"
@@ -354,6 +355,6 @@ def test_what_cannot_be_made_of_a_shard_is_tried_once(tmp_path):
         tried.append(shard)
         raise UserError("no sentence in it")
 
-    with pytest.raises(UserError, match="no sentence in it"):
+    with refused("no sentence in it"):
         _Derived(tmp_path / "train-00000.npy", "cut", {}).make(np.zeros(3), make, wait=True)
     assert len(tried) == 1

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from filelock import FileLock
+from refusals import refused
 
 from repro.data import cutting, denoising
 from repro.data.cutting import cut
@@ -26,7 +27,6 @@ from repro.data.denoising import (
     vocabulary,
 )
 from repro.data.shards import ShardedTokens
-from repro.errors import UserError
 from repro.files import sha256_file
 from repro.tasks.transfer import targets
 
@@ -257,7 +257,7 @@ FROZEN = [[0, 9, 3008, 11, 3008, 8, 4, 5, 6, 3008, 2]]
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         make()
 
 
@@ -382,7 +382,7 @@ def test_another_epoch_has_other_noise(batches):
 
 
 def test_too_short_a_text_names_the_dataset(batches):
-    with pytest.raises(UserError, match="text: 20 tokens make . blocks of at most 16, fewer"):
+    with refused("text: 20 tokens make . blocks of at most 16, fewer"):
         batches(np.arange(20, dtype=np.uint16))
 
 

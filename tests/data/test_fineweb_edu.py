@@ -1,11 +1,10 @@
-import pytest
+from refusals import refused
 
 from data.fineweb import CORPUS as fineweb
 from data.fineweb_edu import CORPUS as fineweb_edu
 from data.fineweb_head import CORPUS as fineweb_head
 from repro.data import documents as streams
 from repro.data.source import Source
-from repro.errors import UserError
 from repro.files import read_json, sha256
 
 
@@ -14,7 +13,7 @@ def test_the_embedded_documents_are_the_stated_ones_and_their_own(monkeypatch):
     assert sha256(found.encode()) == fineweb_edu.sha256["valid"]
     assert not set(fineweb_edu.sha256.values()) & set(fineweb.sha256.values())
     monkeypatch.setitem(fineweb_edu.embedded, "valid", (100, 1))
-    with pytest.raises(UserError, match=r"fineweb_edu \(synthetic\): split valid has SHA-256"):
+    with refused(r"fineweb_edu \(synthetic\): split valid has SHA-256"):
         next(fineweb_edu.documents(Source("embedded"), "valid"))
 
 
@@ -37,7 +36,7 @@ def test_what_was_read_is_locked(monkeypatch, tmp_path):
     found = {"train": {"documents": 3, "text_sha256": "a"}}
     fineweb_edu.check_documents(Source("real"), found)
     assert read_json(fineweb_edu.lock)["revision"] == fineweb.revision
-    with pytest.raises(UserError, match="fineweb_edu: split train has documents 4"):
+    with refused("fineweb_edu: split train has documents 4"):
         fineweb_edu.check_documents(Source("real"), {"train": found["train"] | {"documents": 4}})
 
 

@@ -1,5 +1,4 @@
 import os
-import random
 import shutil
 import time
 import warnings
@@ -8,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from batch_streams import first, no_global_draws
 from PIL import Image
+from refusals import refused
+from suites import suite_of
 
 from data import imagenet
 from repro.core import config, discovery
@@ -17,7 +19,6 @@ from repro.data import recipe
 from repro.data.image_folder import load_index
 from repro.data.prepare import prepare
 from repro.data.source import Source
-from repro.errors import UserError
 
 pytestmark = pytest.mark.long
 
@@ -33,12 +34,16 @@ DATA = {
     "evaluation_resize": 40,
 }
 MODEL = {"resolution": 32, "classes": 3}
+CPU = torch.device("cpu")
+
+
+def checkered(seed):
+    rng = np.random.default_rng(seed)
+    return np.kron(rng.integers(0, 256, (6, 6, 3)), np.ones((8, 10, 1))).astype(np.uint8)
 
 
 def photograph(path, mode="RGB", size=(60, 48), seed=0):
-    rng = np.random.default_rng(seed)
-    pixels = np.kron(rng.integers(0, 256, (6, 6, 3)), np.ones((8, 10, 1))).astype(np.uint8)
-    image = Image.fromarray(pixels).resize(size).convert(mode)
+    image = Image.fromarray(checkered(seed)).resize(size).convert(mode)
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path, format="PNG" if path.suffix == ".png" else "JPEG")
 
@@ -130,7 +135,7 @@ def test_manifests_of_one_listing_agree_wherever_it_lies(folder, tmp_path):
     first = prepared(folder, tmp_path / "a").read_bytes()
     moved = folder.rename(tmp_path / "elsewhere")
     assert prepared(moved, tmp_path / "b").read_bytes() == first
-    with pytest.raises(UserError, match="leads to .*images, which is not there any more; delete"):
+    with refused("leads to .*images, which is not there any more; delete"):
         load_index("imagenet", tmp_path / "a" / "manifest.json")
     prepared(moved, tmp_path / "a")
     assert len(load_index("imagenet", tmp_path / "a" / "manifest.json")["train"]) == 12
@@ -207,7 +212,7 @@ def test_a_large_folder_s_memory_gives_way_where_images_were_written_over(folder
     path = folder / "train" / CLASSES[0] / f"{CLASSES[0]}_0.JPEG"
     path.write_bytes(path.read_bytes() + b"\0")
     assert large() == (first, 0)
-    with pytest.raises(UserError, match="images of .* were written over .*; run the same command"):
+    with refused("images of .* were written over .*; run the same command"):
         prepared(folder, tmp_path / "prepared")
     assert not (tmp_path / "prepared" / "manifest.json").exists()
     second, looked = large()
@@ -232,8 +237,7 @@ def as_published(root):
     inks, grey, turned or with damaged metadata; as the archives are extracted, with their lists."""
     turned = Image.Exif()
     turned[0x0112] = 6  # orientation: to be turned by 90 degrees
-    rng = np.random.default_rng(3)
-    pixels = np.kron(rng.integers(0, 256, (6, 6, 3)), np.ones((8, 10, 1))).astype(np.uint8)
+    pixels = checkered(3)
     rgb = Image.fromarray(pixels)
     kinds = {
         "n02105855_2933.JPEG": (rgb, {"format": "PNG"}),
@@ -273,7 +277,7 @@ def test_imagenet_s_odd_files_are_read_as_torchvision_reads_them(tmp_path):
         if path.endswith(names[0]):
             np.testing.assert_array_equal(np.asarray(image), pixels)
     batches = recipe.AugmentedBatches(
-        ours, recipe.training_transform(DATA, 32), 6, 0, torch.device("cpu"), workers=1
+        ours, recipe.training_transform(DATA, 32), 6, 0, CPU, workers=1
     )
     ((images, labels),) = first(batches, 0, 1)
     assert images.shape == (6, 3, 32, 32) and sorted(labels.tolist()) == list(range(6))
@@ -285,21 +289,20 @@ def test_a_broken_image_is_named_from_a_worker_too(folder, tmp_path):
     found = index(folder, tmp_path)
     for workers in (0, 1):
         batches = recipe.AugmentedBatches(
-            found["train"], recipe.training_transform(DATA, 32), 12, 0, torch.device("cpu"), workers
+            found["train"], recipe.training_transform(DATA, 32), 12, 0, CPU, workers
         )
-        with pytest.raises(UserError, match=rf"imagenet: .*{path.name} cannot be decoded .*remove"):
+        with refused(rf"imagenet: .*{path.name} cannot be decoded .*remove"):
             next(batches.from_step(0))
-
-
-def remove_class(folder):
-    for file in (folder / "val" / CLASSES[1]).iterdir():
-        file.unlink()
-    (folder / "val" / CLASSES[1]).rmdir()
 
 
 def empty_class(folder):
     for file in (folder / "val" / CLASSES[1]).iterdir():
         file.unlink()
+
+
+def remove_class(folder):
+    empty_class(folder)
+    (folder / "val" / CLASSES[1]).rmdir()
 
 
 def rename_class(folder):
@@ -362,13 +365,13 @@ def test_a_faulty_folder_is_named_with_the_fault(folder, damage, message):
 
     forget(image_folder)
     damage(folder)
-    with pytest.raises(UserError, match=message) as caught:
+    with refused(message) as caught:
         imagenet.identity(Source("folder", folder))
     assert str(caught.value).startswith("imagenet: ")
 
 
 def test_the_real_one_without_a_folder_says_how_to_get_it():
-    with pytest.raises(UserError, match=r"cannot be downloaded.*imagenet=FOLDER"):
+    with refused(r"cannot be downloaded.*imagenet=FOLDER"):
         imagenet.image_folder(Source("real"))
     assert imagenet.identity(Source("real")) == {"source": "real"}, "data=real asks every dataset"
 
@@ -392,20 +395,20 @@ def test_the_embedded_images_are_the_published_ones():
 
 def test_a_changed_generator_is_noticed(monkeypatch):
     monkeypatch.setattr(imagenet, "EMBEDDED", {"train": (20, 0)})
-    with pytest.raises(UserError, match=r"imagenet \(synthetic\): split train has SHA-256"):
+    with refused(r"imagenet \(synthetic\): split train has SHA-256"):
         imagenet.arrays(Source("embedded"))
 
 
 # The recipe
 
 
-def first(batches, step, count=3):
-    return [batch for batch, _ in zip(batches.from_step(step), range(count), strict=False)]
-
-
 @pytest.fixture
 def images(folder, tmp_path):
     return index(folder, tmp_path)
+
+
+def to_train(images, seed, data=DATA, model=MODEL):
+    return recipe.training_batches("imagenet", images["train"], data, model, seed, CPU)
 
 
 def equal(one, other):
@@ -418,9 +421,7 @@ def equal(one, other):
 
 def test_a_batch_depends_on_seed_and_step_alone(images):
     def batches(seed):
-        return recipe.training_batches(
-            "imagenet", images["train"], DATA, MODEL, seed, torch.device("cpu")
-        )
+        return to_train(images, seed)
 
     whole = first(batches(1), 0, 5)
     assert equal(first(batches(1), 3, 2), whole[3:]), "a resumed run sees the same"
@@ -448,26 +449,22 @@ def test_the_device_finishes_a_batch_in_the_bits_of_image_by_image(images):
     order = torch.arange(12)
     keys = [[(0, row) for row in part.tolist()] for part in order.split(5)]
     drawn = recipe._Drawn(images["train"], transform, 1)
-    found = [chunk for chunk, _ in recipe._loader(drawn, iter(keys), torch.device("cpu"), 0)]
+    found = [chunk for chunk, _ in recipe._loader(drawn, iter(keys), CPU, 0)]
     assert torch.equal(torch.cat(found), torch.stack(expected))
 
 
 def test_workers_draw_what_one_process_draws(images):
     def batches(workers):
         transform = recipe.training_transform(DATA, 32)
-        return recipe.AugmentedBatches(
-            images["train"], transform, 4, 1, torch.device("cpu"), workers
-        )
+        return recipe.AugmentedBatches(images["train"], transform, 4, 1, CPU, workers)
 
     assert equal(first(batches(0), 2), first(batches(2), 2))
 
 
 def test_chunks_of_a_batch_make_the_same_batch(images, monkeypatch):
-    cpu = torch.device("cpu")
-
     def found():
-        batches = recipe.training_batches("imagenet", images["train"], DATA, MODEL, 1, cpu)
-        held_out = recipe.evaluation_batches(images["train"], DATA, 32, cpu)
+        batches = to_train(images, 1)
+        held_out = recipe.evaluation_batches(images["train"], DATA, 32, CPU)
         return first(batches, 2), [torch.cat(part) for part in zip(*held_out, strict=True)]
 
     whole, ordered = found()
@@ -478,13 +475,9 @@ def test_chunks_of_a_batch_make_the_same_batch(images, monkeypatch):
 
 
 def test_the_global_generators_are_left_alone(images):
-    random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    expected = random.random(), np.random.random(), float(torch.rand(()))
-    random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    cpu = torch.device("cpu")
-    first(recipe.training_batches("imagenet", images["train"], DATA, MODEL, 1, cpu), 0)
-    list(recipe.evaluation_batches(images["valid"], DATA, 32, cpu))
-    assert (random.random(), np.random.random(), float(torch.rand(()))) == expected
+    with no_global_draws():
+        first(to_train(images, 1), 0)
+        list(recipe.evaluation_batches(images["valid"], DATA, 32, CPU))
 
 
 def posterize_of_old(image, bits):
@@ -520,7 +513,7 @@ def test_the_images_are_those_of_timm_s_own_pipeline(images, monkeypatch):
                 expected = theirs(image)
             with recipe.seeded(row, key):
                 operations, boxes, drawn, pixels, _ = recipe._collate([(ours(image), 0)])
-            (found,) = recipe.Finish(torch.device("cpu"))(drawn, operations, boxes, pixels)
+            (found,) = recipe.Finish(CPU)(drawn, operations, boxes, pixels)
             torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
             erased += bool(found.max() > 2.8)  # beyond white, (1 - 0.406) / 0.225 = 2.64
     assert 20 < erased < 100, "Random Erasing draws normal pixels in a quarter of 240 images"
@@ -540,9 +533,7 @@ def test_evaluation_resizes_the_shorter_side_and_crops_the_centre(images):
     image = images["valid"].image(0)  # 60 x 48 -> 50 x 40 -> rows 4 to 36, columns 9 to 41
     resized = np.asarray(image.resize((50, 40), Image.Resampling.BICUBIC), dtype=float)[4:36, 9:41]
     expected = (resized / 255 - recipe.MEAN) / recipe.STD
-    ((found, labels),) = recipe.evaluation_batches(
-        _only(images["valid"]), DATA, 32, torch.device("cpu")
-    )
+    ((found, labels),) = recipe.evaluation_batches(_only(images["valid"]), DATA, 32, CPU)
     np.testing.assert_allclose(found[0].permute(1, 2, 0), expected, atol=1e-5)
     assert labels.tolist() == [0]
 
@@ -606,21 +597,15 @@ def test_smoothing_in_the_loss_is_smoothing_in_timm_s_targets():
     ],
 )
 def test_what_does_not_fit_is_named(images, data, model, message):
-    with pytest.raises(UserError, match=message):
-        recipe.training_batches(
-            "imagenet", images["train"], DATA | data, MODEL | model, 0, torch.device("cpu")
-        )
+    with refused(message):
+        to_train(images, 0, DATA | data, MODEL | model)
 
 
-def test_a_run_reads_a_folder(folder, tmp_path):
-    from golden import SPECS
-
+def record_of(spec, folder, tmp_path):
+    """The one record of a run on the folder."""
     from repro.data.needs import Arrays
     from repro.tasks import TASKS
 
-    spec = SPECS["image_classification"]
-    spec = spec | {"data": DATA | {"dataset": "imagenet"}, "steps": 2, "evaluations": 1}
-    spec = spec | {"model": spec["model"] | {"patch": 8, **MODEL}}
     (record,) = TASKS["image_classification"].run(
         spec,
         inputs={Arrays("imagenet"): prepared(folder, tmp_path / "prepared")},
@@ -628,14 +613,22 @@ def test_a_run_reads_a_folder(folder, tmp_path):
         progress=lambda *_: None,
         checkpoint=tmp_path / "state",
     )
+    return record
+
+
+def test_a_run_reads_a_folder(folder, tmp_path):
+    from golden import SPECS
+
+    spec = SPECS["image_classification"]
+    spec = spec | {"data": DATA | {"dataset": "imagenet"}, "steps": 2, "evaluations": 1}
+    spec = spec | {"model": spec["model"] | {"patch": 8, **MODEL}}
+    record = record_of(spec, folder, tmp_path)
     assert record["valid_accuracy"] in (0, 1 / 3, 2 / 3, 1) and record["train_loss"] > 0.5
 
 
 def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
     """Recipe, 196 patches, parts of a batch and float16 as at paper scale; a small model."""
     from repro.core.spec import override
-    from repro.data.needs import Arrays
-    from repro.tasks import TASKS
 
     study = discovery.study("effective_theory/vit/neural_tangent_search")
     small = {
@@ -646,13 +639,7 @@ def test_the_paper_s_settings_run_on_a_folder(folder, tmp_path):
         "steps": 2,
     }
     small |= {"evaluations": 1, "schedule.warmup": 1}
-    (record,) = TASKS["image_classification"].run(
-        override(study.spec, small),
-        inputs={Arrays("imagenet"): prepared(folder, tmp_path / "prepared")},
-        device="cpu",
-        progress=lambda *_: None,
-        checkpoint=tmp_path / "state",
-    )
+    record = record_of(override(study.spec, small), folder, tmp_path)
     assert 4 < record["train_loss"] < 12, "about log 1000"
 
 
@@ -661,6 +648,6 @@ def test_the_suite_takes_imagenet_from_a_folder(folder, tmp_path, monkeypatch):
 
     forget(image_folder)
     monkeypatch.chdir(tmp_path)
-    suite = Suite(config.parse({"imagenet": str(folder)}, discovery.dataset_names()))
+    suite = suite_of(imagenet=str(folder))
     assert suite.identity("imagenet")["source"] == "folder"
     assert suite.label.startswith("embedded+imagenet=folder-")

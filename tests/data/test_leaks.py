@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refused
 
 from data import cifar100, covtype, imagenet, wikitext2
 from repro.data import prepare
@@ -14,7 +15,6 @@ from repro.data.image_folder import list_folder, survey
 from repro.data.needs import Tokens
 from repro.data.source import Source
 from repro.data.synthetic_table import cover_table
-from repro.errors import UserError
 
 
 def fetch(module, folder):
@@ -23,7 +23,7 @@ def fetch(module, folder):
 
 def test_a_text_beside_itself(text_folder):
     shutil.copy(text_folder / "train.txt", text_folder / "test.txt")
-    with pytest.raises(UserError, match=r"^wikitext2: .*test.txt is the same as .*train.txt"):
+    with refused(r"^wikitext2: .*test.txt is the same as .*train.txt"):
         fetch(wikitext2, text_folder)
 
 
@@ -32,7 +32,7 @@ def test_a_text_of_train_s_lines(text_folder, small_text, capsys):
     lines = small_text.splitlines()
     own = [f"line {i} is in the validation split and nowhere else" for i in range(len(lines))]
     (text_folder / "valid.txt").write_text("\n".join(lines[:0:-2] + own[: len(lines) // 3]))
-    with pytest.raises(UserError, match="^wikitext2: more than half of the .* rows of valid are"):
+    with refused("^wikitext2: more than half of the .* rows of valid are"):
         fetch(wikitext2, text_folder)
     (text_folder / "valid.txt").write_text("\n".join(lines[:10] + own[:90]))
     fetch(wikitext2, text_folder)
@@ -47,7 +47,7 @@ def test_a_text_of_train_s_lines(text_folder, small_text, capsys):
 def test_a_table_with_every_row_several_times(tmp_path):
     table = np.repeat(cover_table(500), 3, axis=0)
     np.savetxt(tmp_path / "covtype.data", table, delimiter=",", fmt="%d")
-    with pytest.raises(UserError, match="^covtype: more than half of the .* rows of valid are"):
+    with refused("^covtype: more than half of the .* rows of valid are"):
         fetch(covtype, tmp_path)
 
 
@@ -55,7 +55,7 @@ def test_images_in_both_splits(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (8, 3, 32, 32), dtype=np.uint8)
     for name, rows in (("train", images), ("test", images[::-1])):
         np.savez(tmp_path / f"{name}.npz", images=rows, labels=np.arange(8))
-    with pytest.raises(UserError, match="^cifar100: more than half of the 8 different rows"):
+    with refused("^cifar100: more than half of the 8 different rows"):
         fetch(cifar100, tmp_path)
 
 
@@ -72,13 +72,13 @@ def photographs(tmp_path):
 def test_a_link_to_train_or_a_copy_of_it(photographs):
     (photographs / "val").symlink_to(photographs / "train")
     said = "^imagenet: 4 images of .*val are those of train; give val images"
-    with pytest.raises(UserError, match=said):
+    with refused(said):
         fetch(imagenet, photographs)
     (photographs / "val").unlink()
     shutil.copytree(photographs / "train", photographs / "val")
     list_folder.cache_clear()
     survey.cache_clear()
-    with pytest.raises(UserError, match=said):
+    with refused(said):
         fetch(imagenet, photographs)
 
 
@@ -104,7 +104,7 @@ def test_a_file_of_documents_twice(tmp_path, corpus):
     valid, *train = (tmp_path / f"{name}.jsonl" for name in names)
     for path, count in ((valid, 3), (train[0], 9), (train[1], 3)):
         documents(path, range(count))
-    with pytest.raises(UserError, match=r"^own: .*valid.jsonl is the same as .*train-01.jsonl"):
+    with refused(r"^own: .*valid.jsonl is the same as .*train-01.jsonl"):
         fetch(SimpleNamespace(__name__="data.own", CORPUS=corpus), tmp_path)
 
 
@@ -114,7 +114,7 @@ def test_documents_of_valid_among_those_of_train(tmp_path, corpus, capsys):
     documents(tmp_path / "train.txt", range(4, 40))
     need, tokens = Tokens("own", 300), tmp_path / "out" / "tokens.json"
     for _ in range(2):  # again, as nothing of train was finished
-        with pytest.raises(UserError, match="^own: more than half of the 10 different rows"):
+        with refused("^own: more than half of the 10 different rows"):
             prepare.tokenize_stream(corpus, source, need, tokens)
     documents(tmp_path / "train.txt", range(7, 40))
     prepare.tokenize_stream(corpus, source, need, tokens)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refused
 
 from repro.data import documents, image_folder, text
 from repro.data.parquet import File
-from repro.errors import UserError
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_what_would_be_left_out_of_a_folder_of_images_is_named(images, left, say
     """Found in review: images in nested folders and of other types, without a word."""
     (images / left).parent.mkdir(exist_ok=True)
     (images / left).write_bytes((images / "train/a/0.png").read_bytes())
-    with pytest.raises(UserError, match=f"^imagenet: .*{says}"):
+    with refused(f"^imagenet: .*{says}"):
         listing(images)
 
 
@@ -87,7 +87,7 @@ def test_what_is_transparent_lies_on_white(images, kind):
 def test_an_image_of_32_bits_is_refused_by_name(images):
     Image.fromarray(RAMP.astype(np.float32)).save(images / "train/a/0.png", format="TIFF")
     found = image_folder.ImageFiles("imagenet", images / "train", {"a": {"0.png": 1}})
-    with pytest.raises(UserError, match=r"a/0.png cannot be decoded \(its pixels have 32 bits"):
+    with refused(r"a/0.png cannot be decoded \(its pixels have 32 bits"):
         found.image(0)
 
 
@@ -109,7 +109,7 @@ def test_a_part_of_a_set_that_is_missing_is_named(tmp_path, files, here, says):
     for number in here:
         (tmp_path / PARTS.format(number)).touch()
     if says:
-        with pytest.raises(UserError) as caught:
+        with refused() as caught:
             files("fineweb", tmp_path)
         assert says in str(caught.value) and str(caught.value).startswith("fineweb: ")
     else:
@@ -122,5 +122,5 @@ def test_of_two_columns_of_one_name_none_is_chosen(tmp_path):
 
     table = pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
     pq.write_table(table, tmp_path / "train.parquet")
-    with pytest.raises(UserError, match=r"train.parquet: has 2 columns 'text'; leave the one"):
+    with refused(r"train.parquet: has 2 columns 'text'; leave the one"):
         list(File("fineweb", str(tmp_path / "train.parquet")).texts())

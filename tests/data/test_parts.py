@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 from data.fineweb import CORPUS as fineweb
 from repro.data import leaks, parquet, prepare, tokenization
@@ -21,7 +22,6 @@ from repro.data.needs import Tokens
 from repro.data.parquet import File
 from repro.data.shards import write_shards
 from repro.data.source import Source
-from repro.errors import UserError
 from repro.files import read_json, write_json
 from repro.lineage.checkout import ROOT
 
@@ -214,9 +214,7 @@ def test_a_fault_in_a_part_is_one_line_from_a_process_too(files, tokenizer, tmp_
     monkeypatch.setattr(encoding, "usable_cores", lambda: 2)
     table = pa.table({"text": ["one", None]})
     pq.write_table(table, files[1].place)
-    with pytest.raises(
-        UserError, match=r"^stream: .*train-1.parquet: 'text' of row 1 is None, exp"
-    ):
+    with refused(r"^stream: .*train-1.parquet: 'text' of row 1 is None, exp"):
         in_parts(parquet.parts(files), tokenizer, tmp_path / "b")
     assert not (tmp_path / "b" / "train.json").exists()
 
@@ -235,7 +233,7 @@ def test_a_faulty_file_is_named_with_the_fault(tmp_path, content, message):
         path.write_bytes(content)
     else:
         pq.write_table(pa.table(content), path)
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         [*parquet.parts([File("own", str(path))]), *File("own", str(path)).texts()]
 
 
@@ -248,9 +246,7 @@ def test_documents_of_valid_in_parts_of_train_are_noticed(
     def held_out(met):
         return leaks.held_out_documents("stream", long[5:][:met] + own[: 20 - met])
 
-    with pytest.raises(
-        UserError, match="^stream: more than half of the 20 different rows of valid"
-    ):
+    with refused("^stream: more than half of the 20 different rows of valid"):
         in_parts(parquet.parts(files), tokenizer, tmp_path / "a", held_out=held_out(11))
     in_parts(parquet.parts(files), tokenizer, tmp_path / "b", held_out=held_out(9))
     assert "9 of the 20 different rows of valid are rows of train too" in capsys.readouterr().out
@@ -459,7 +455,7 @@ def test_a_corpus_in_parts_makes_the_tokens_of_the_stream_and_its_lock(
     assert read_json(one_crawl.lock) == locked
     locked["splits"]["train"]["text_sha256"] = "0" * 64
     write_json(one_crawl.lock, locked)
-    with pytest.raises(UserError, match="split train has documents .*lock.json says"):
+    with refused("split train has documents .*lock.json says"):
         tokens_of(one_crawl, tmp_path / "other")
     one_crawl.lock.unlink()
     *found, documents = tokens_of(one_crawl, tmp_path / "anew")

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from repro.data import text, tokenization
 from repro.data.prepare import prepare
 from repro.data.source import Source
-from repro.errors import UserError
 
 # White space as Unicode, Python and the tokenizers' expressions see it differently.
 PARTS = (
@@ -68,8 +68,8 @@ def test_of_one_long_line_the_tokenizer_sees_a_piece_at_a_time(tmp_path, kind, s
 
 def test_the_wrong_byte_is_named_by_its_place_in_the_whole_file(tmp_path, small_pieces):
     (tmp_path / "train.txt").write_bytes("é".encode() * 1_000 + b"\xff")
-    with pytest.raises(UserError, match=r"^text: .*not UTF-8 \(byte 0xff at offset 2000\)"):
+    with refused(r"^text: .*not UTF-8 \(byte 0xff at offset 2000\)"):
         text.check_text("text", tmp_path / "train.txt")
     (tmp_path / "train.txt").write_bytes(b"a" * 63 + "é".encode()[:1])
-    with pytest.raises(UserError, match=r"not UTF-8 \(byte 0xc3 at offset 63\)"):
+    with refused(r"not UTF-8 \(byte 0xc3 at offset 63\)"):
         text.check_text("text", tmp_path / "train.txt")

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refused
 
 from repro.data.arrays import load_arrays
 from repro.data.image_folder import load_index
@@ -14,7 +15,6 @@ from repro.data.prepare import prepare, tokenize
 from repro.data.source import Source
 from repro.data.text import read_split
 from repro.data.tokenization import load_tokenizer, load_tokens
-from repro.errors import UserError
 from repro.files import json_bytes, read_sealed, sha256
 from repro.lineage.provenance import input_digests
 
@@ -73,7 +73,7 @@ def test_a_changed_manifest_is_one_line_that_names_it(manifests, kind):
     for harm in HARM.values():
         path.write_text(harm(whole))
         for use in (read, lambda path: input_digests({Tokens("text", 300): path})):
-            with pytest.raises(UserError) as caught:
+            with refused() as caught:
                 use(path)
             message = str(caught.value)
             assert message.startswith(f"{path}: ") and "\n" not in message
@@ -83,7 +83,7 @@ def test_a_changed_manifest_is_one_line_that_names_it(manifests, kind):
 def test_a_tokenizer_s_manifest_is_held_too(manifests):
     path, _ = manifests["tokens"]
     path.write_text(HARM["edited"](path.read_text()))
-    with pytest.raises(UserError, match="was changed after it was written"):
+    with refused("was changed after it was written"):
         load_tokenizer(path)
 
 

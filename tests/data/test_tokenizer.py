@@ -1,10 +1,10 @@
 """What a text may hold, and how few entries a vocabulary may have."""
 
 import pytest
+from refusals import refused
 from tokenizers import Tokenizer
 
 from repro.data.tokenization import SEPARATOR, UNKNOWN, encode, plain, train_bpe
-from repro.errors import UserError
 
 TEXTS = ["a b c " * 50, f"x y {SEPARATOR} z {UNKNOWN} w " * 3]
 
@@ -22,9 +22,9 @@ def test_the_characters_of_a_reserved_entry_are_plain_text(stored):
 
 def test_a_vocabulary_below_the_alphabet_is_refused():
     text = ["".join(map(chr, range(0x400, 0x400 + 150)))]
-    with pytest.raises(UserError, match="a vocabulary of 100 entries: .* have 101"):
+    with refused("a vocabulary of 100 entries: .* have 101"):
         train_bpe(text, 100)
     assert train_bpe(text, 101).get_vocab_size() == 101
-    with pytest.raises(UserError, match="have 102"):
+    with refused("have 102"):
         train_bpe(text, 101, separator=True)
     assert train_bpe(["a b"], 3).get_vocab_size() == 3

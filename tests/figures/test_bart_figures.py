@@ -4,18 +4,16 @@ import math
 
 import pandas as pd
 import pytest
-from judged import READ, by_name, seen
+from judged import READ, judge, seen
+from suites import suite_of
 
-from repro.core import catalog, config, discovery
+from repro.core import catalog
 from repro.core.spec import lookup
-from repro.core.suite import Suite
-from repro.verdicts import judging
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory.bart import METRIC
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 N = 48.0
-SCALE = {"scale": "reduced", "embedded": True, "label": "embedded", "chosen_after_seeing": ""}
 
 
 def row(strategy, part, lr, seed, loss, step=300, model="BART"):
@@ -49,8 +47,7 @@ FIG3 = "effective_theory/fig3"
 
 
 def judged(figure, rows):
-    table = pd.DataFrame(rows)
-    return by_name(judging.judge_all(f"effective_theory/{figure}", table, SCALE))
+    return judge(f"effective_theory/{figure}", pd.DataFrame(rows), embedded=True)
 
 
 def test_fig3_s_claims_hold_where_they_should():
@@ -137,7 +134,7 @@ def test_fig5_compares_along_the_run_and_at_the_last_update_both_reached():
 
 
 def paper_runs(name):
-    suite = Suite(config.parse({"scale": "paper"}, discovery.dataset_names()))
+    suite = suite_of(scale="paper")
     return [run for cell in suite.cells(f"effective_theory/{name}") for run in cell.runs]
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from figure_files import make
-from judged import READ, by_name, seen
+from judged import READ, by_name, judge, seen
+from refusals import refused
+from suites import suite_of
 
 from figures.embedding_lr import fig3
 from repro.core import catalog, config, discovery
 from repro.core.study import OVERNIGHT, SCALES
 from repro.core.suite import Suite
-from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
 from repro.products import picture, published
@@ -154,7 +155,7 @@ def once(tmp_path_factory, small_text):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder / "work")
         values = {"scale": "smoke", "wikitext2": str(folder), "figures": NAME}
-        run_all(Suite(config.parse(values, discovery.dataset_names())), NAME)
+        run_all(suite_of(**values), NAME)
     return folder / "work"
 
 
@@ -173,7 +174,7 @@ def with_config(suite, **changes):
 def test_a_hole_in_the_grid_stops_make(built):
     cell = built.cells("embedding_lr/parametrizations")[0]
     built.paths.cell(cell).unlink()
-    with pytest.raises(UserError, match="the grid has a hole"):
+    with refused("the grid has a hole"):
         picture.make(built, NAME)
 
 
@@ -183,7 +184,7 @@ def test_explain_goes_from_a_claim_to_its_runs(built):
     assert "seeds [0, 1, 2]" in text
     assert str(built.paths.cell(built.cells("embedding_lr/parametrizations")[0])) in text
     assert re.search(r"data: .*data.csv sha256 [0-9a-f]{64}", text)
-    with pytest.raises(UserError, match="did you mean 'embedding_lr/table2.exponents'"):
+    with refused("did you mean 'embedding_lr/table2.exponents'"):
         explain(built, "embedding_lr/table2.exponent")
 
 
@@ -239,13 +240,7 @@ def fig3_data(optimum):
 def test_fig3_verdicts_follow_the_data(slope, wanted):
     """The claims can fail: muP's law gives muP's verdict, SP's gives SP's."""
     data = fig3_data(lambda octaves: -4 + slope * octaves)
-    provenance = {
-        "scale": "reduced",
-        "embedded": True,
-        "label": "embedded",
-        "chosen_after_seeing": "",
-    }
-    rows = by_name(judging.judge_all("embedding_lr/fig3", data, provenance))
+    rows = judge("embedding_lr/fig3", data, embedded=True)
     for rule in ("sqrt-d-rule", "sqrt-d-rule-as-printed"):
         assert rows[f"fig3.{rule}"]["measured"] == pytest.approx(slope, abs=0.05)
     assert rows["fig3.sqrt-d-rule"]["status"] == READ
@@ -266,13 +261,7 @@ def test_a_sweep_whose_every_run_diverged_is_not_judged_and_drawn(tmp_path):
 
     data = fig3_data(lambda octaves: -4 + 0 * octaves)
     data.loc[(data["model.width"] == 64) & (data["seed"] == 0), "train_loss"] = np.inf
-    provenance = {
-        "scale": "reduced",
-        "embedded": True,
-        "label": "embedded",
-        "chosen_after_seeing": "",
-    }
-    rows = by_name(judging.judge_all("embedding_lr/fig3", data, provenance))
+    rows = judge("embedding_lr/fig3", data, embedded=True)
     row = rows["fig3.sqrt-d-rule-as-printed"]
     assert (row["status"], row["measured"]) == ("inconclusive", None)
     assert row["reason"].startswith("a seed diverged at every learning rate at d = 64")
@@ -309,9 +298,8 @@ def test_the_optimum_by_the_papers_window_is_drawn_beside_ours():
 @pytest.mark.parametrize("scale", [s for s in SCALES if s != OVERNIGHT])
 def test_every_ratio_of_pretraining_has_a_colour_of_its_own(scale):
     from figures.embedding_lr import _pretraining
-    from repro.core import config
 
-    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
+    suite = suite_of(scale=scale)
     runs = [run for cell in suite.cells("embedding_lr/pretraining_ratios") for run in cell.runs]
     keys = (_pretraining.FACTOR, _pretraining.POWER)
     ratios = {tuple(run.spec["embedding_lr"][key.split(".")[1]] for key in keys) for run in runs}
@@ -321,13 +309,7 @@ def test_every_ratio_of_pretraining_has_a_colour_of_its_own(scale):
 @pytest.mark.usefixtures("measured_alone")
 def test_fig3_flags_an_optimum_at_the_edge():
     data = fig3_data(lambda octaves: -8.5 + 0 * octaves)
-    provenance = {
-        "scale": "reduced",
-        "embedded": True,
-        "label": "embedded",
-        "chosen_after_seeing": "",
-    }
-    rows = by_name(judging.judge_all("embedding_lr/fig3", data, provenance))
+    rows = judge("embedding_lr/fig3", data, embedded=True)
     assert rows["fig3.sqrt-d-rule-as-printed"]["status"] == "inconclusive"
     why = "no lowest point inside the grid at d = 32, 64, 128"
     assert why in rows["fig3.sqrt-d-rule-as-printed"]["reason"]

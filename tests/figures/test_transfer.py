@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import torch
 from parameters import kept
+from refusals import refused
+from suites import suite_of
 
 from figures.transfer import (
     _board,
@@ -24,10 +26,8 @@ from figures.transfer import (
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
 from repro import models
-from repro.core import config, discovery, rows
-from repro.core.suite import Suite
+from repro.core import rows
 from repro.data.batches import ArrayBatches
-from repro.errors import UserError
 from repro.files import sha256
 from repro.lineage import checkout
 from repro.products.records import recorded_at
@@ -193,7 +193,7 @@ def test_a_reference_is_of_its_data_widths_scale_and_version(frozen):
 
 def test_the_board_in_the_study_s_page_is_what_the_command_writes():
     page = checkout.ROOT / "studies" / "transfer" / "README.md"
-    suite = Suite(config.parse({"scale": "reduced"}, discovery.dataset_names()))
+    suite = suite_of(scale="reduced")
     made = marks.filled(page, "board", lambda: leaders.lines(suite))
     assert page.read_text() == made, "uv run python -m repro new pages"
 
@@ -322,7 +322,7 @@ def test_a_column_of_decays_is_kept_where_there_are_several():
 
 @pytest.mark.parametrize(("scale", "decays"), [("paper", {0.0, 0.1, 0.4}), ("reduced", {0.0})])
 def test_the_weight_decay_is_tuned_narrow_and_handed_on_at_paper_scale_alone(scale, decays):
-    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
+    suite = suite_of(scale=scale)
     runs = {
         f"transfer/{stage}": [run for cell in suite.cells(f"transfer/{stage}") for run in cell.runs]
         for stage in (
@@ -360,7 +360,7 @@ def test_chance_is_the_entropy_of_the_targets():
     batches = ArrayBatches("rows", *rows, batch_size=5, seed=0, device="cpu")
     assert chance(targets(batches)) == pytest.approx(math.log(2))
     check_single_pass({"dataset": "rows", "batch_size": 5}, batches, 2)
-    with pytest.raises(UserError, match="rows: 3 steps of 5 go through its 10 rows more than once"):
+    with refused("rows: 3 steps of 5 go through its 10 rows more than once"):
         check_single_pass({"dataset": "rows", "batch_size": 5}, batches, 3)
 
 

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from judged import by_name
+from judged import of_figure
 
 from figures.upscaling import transfer_controls as figure
 from repro.core import discovery
-from repro.verdicts import judging
 
 pytestmark = [
     pytest.mark.usefixtures("measured_alone"),
@@ -37,14 +36,7 @@ def made_up(drift=1.0, best=0.25):
 
 
 def judged(data):
-    provenance = {
-        "scale": "reduced",
-        "embedded": False,
-        "label": "embedded",
-        "chosen_after_seeing": "",
-    }
-    found = judging.judge_all("upscaling/transfer_controls", data, provenance)
-    return {name.partition(".")[2]: row for name, row in by_name(found).items()}
+    return of_figure("upscaling/transfer_controls", data)
 
 
 @pytest.mark.parametrize(("drift", "status"), [(1.0, "reproduced"), (0.0, "not reproduced")])

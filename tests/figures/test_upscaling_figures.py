@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from judged import READ, by_name
+from judged import READ, of_figure
 
 from figures.upscaling import _drawing, _runs, _transfer, fig3
 from figures.upscaling._transfer import WIDTH
 from repro.core import catalog, discovery
 from repro.statistics import student
-from repro.verdicts import drawing, judging
+from repro.verdicts import drawing
 from repro.verdicts.answers import Test
 from repro.verdicts.run_sweeps import Grid
 
@@ -83,14 +83,7 @@ def made_up(key, ends=None, **sweeps):
 
 def judged(figure, data, scale="reduced"):
     """Claim's name -> its row."""
-    provenance = {
-        "scale": scale,
-        "embedded": False,
-        "label": "made up",
-        "chosen_after_seeing": "",
-    }
-    found = judging.judge_all(f"upscaling/{figure}", data, provenance)
-    return {name.partition(".")[2]: row for name, row in by_name(found).items()}
+    return of_figure(f"upscaling/{figure}", data, scale)
 
 
 def verdicts(figure, data, scale="reduced"):
@@ -142,17 +135,26 @@ def longer(key, ends, **changed):
     return pd.concat([kept, pd.DataFrame(rows)], ignore_index=True).reindex(columns=data.columns)
 
 
+FALLING = (3.0, 2.0, 1.0, 0.9, 0.8, 0.7)
+
+
+def as_run(data):
+    """Without the sweep of the released code, which the ResNet has none of."""
+    return data[(data["study"] != "upscaling/resnet") | (data["stage"] != "tune_upscaled_code")]
+
+
+def of_figure_2(gpt2):
+    """Figure 2's data; gpt2: those of its third panel."""
+    return as_run(pd.concat([made_up("mlp"), made_up("resnet"), gpt2], ignore_index=True))
+
+
 def test_upscaled_is_held_against_scratch_at_equal_steps_and_at_equal_operations():
     """GPT-2's base costs a quarter of the wide run at reduced scale, so that equal operations from
     scratch are 1.28 of 300 steps, and the evaluation after these is at 400."""
     setting = _runs.SETTINGS["gpt2"]
     share = _runs.flops_ratio(setting.study, "reduced")
     assert 100 / 300 > share > 0
-    data = [longer("gpt2", (3.0, 2.0, 1.0, 0.9, 0.8, 0.7))]
-    data += [d for key in ("mlp", "resnet") for d in [made_up(key)]]
-    table = pd.concat(data, ignore_index=True)
-    table = table[(table["study"] != "upscaling/resnet") | (table["stage"] != "tune_upscaled_code")]
-    found = judged("fig2", table)
+    found = judged("fig2", of_figure_2(longer("gpt2", FALLING)))
     for name, loss in (("equal-steps", 1.0), ("equal-flops", 0.9), ("more-steps", 0.7)):
         row = found[f"{name}-tuned-gpt2"]
         assert row["measured"] == pytest.approx(0.78 / loss)
@@ -168,7 +170,7 @@ def test_upscaled_is_held_against_scratch_at_equal_steps_and_at_equal_operations
 def test_a_law_puts_every_comparison_on_its_side(law, sides):
     """Drawn without noise: of every claim whose rival is a sign, the mean lies where the law has
     it."""
-    data = longer("mlp-sgd", (3.0, 2.0, 1.0, 0.9, 0.8, 0.7))
+    data = longer("mlp-sgd", FALLING)
     data.loc[data["stage"] == "scratch", "valid_accuracy"] += 0.7  # all above 0
     figure = catalog.figure("upscaling/fig4")
     drawn = figure.simulate(law, data, "reduced", np.random.default_rng(0))
@@ -260,9 +262,7 @@ def test_adamw_is_held_against_sgd():
 def test_held_out_data_are_shown_and_judged_as_in_the_paper():
     shown = {key: setting.validation for key, setting in _runs.SETTINGS.items()}
     assert shown.pop("gpt2") == "valid_loss" and set(shown.values()) == {"valid_accuracy"}
-    data = pd.concat([made_up(key) for key in ("mlp", "resnet", "gpt2")], ignore_index=True)
-    data = data[(data["study"] != "upscaling/resnet") | (data["stage"] != "tune_upscaled_code")]
-    found = judged("fig2", data)
+    found = judged("fig2", of_figure_2(made_up("gpt2")))
     assert found["mirrors-gpt2"]["measured"] == pytest.approx(0.8)
     assert found["mirrors-mlp"]["status"] == "not reproduced"  # accuracies are equal
     assert "validation-gpt2" not in found and "mirrors-resnet" not in found
@@ -311,8 +311,7 @@ def test_an_early_crossing_is_known_to_the_time_between_two_evaluations():
 
 def test_accuracies_of_runs_that_diverged_are_not_compared():
     data = made_up("resnet", {"upscaled": (0.8, INF, 0.8)})
-    data = data[data["stage"] != "tune_upscaled_code"]
-    gain = fig_measure("fig8", data)["fig8.generalisation"]
+    gain = fig_measure("fig8", as_run(data))["fig8.generalisation"]
     assert gain.problem == "1 of 3 runs of upscaled diverged"
 
 
@@ -388,8 +387,7 @@ def test_sweep_1_selects_by_the_setting_s_metric_and_sweep_2_by_training_loss():
 
 def test_the_best_rate_is_chosen_by_the_training_loss_which_judges():
     """By validation loss GPT-2's best is RATE, and nothing of the gain would be lost."""
-    data = pd.concat([made_up(key) for key in ("mlp", "resnet", "gpt2")], ignore_index=True)
-    data = data[(data["study"] != "upscaling/resnet") | (data["stage"] != "tune_upscaled_code")]
+    data = of_figure_2(made_up("gpt2"))
     rates = (data["stage"] == "scratch_rates") & (data["lr"] == RATE * 2)
     data.loc[rates, "train_loss"] -= 0.2
     found = judged("fig2", data)["baseline-near-optimal-gpt2"]
@@ -553,7 +551,7 @@ def test_everything_diverged_is_drawn():
         scratch_rates=lambda lr: INF,
         tune_upscaled=lambda lr, level: INF,
     )
-    lost = lost[lost["stage"] != "tune_upscaled_code"]
+    lost = as_run(lost)
     for name in ("fig8", "fig9"):
         catalog.figure(f"upscaling/{name}").draw(lost, "reduced")
         assert not {row["status"] for row in judged(name, lost).values()} & {

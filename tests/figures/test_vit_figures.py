@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from judged import READ, by_name, seen
+from judged import READ, judge, seen
 
 from figures.effective_theory import _vit, decay, fig1, fig2
 from repro.core import discovery
 from repro.core.search import untried_neighbours
 from repro.core.spec import lookup
-from repro.verdicts import judging
 from repro.verdicts.drawing import plt
 from repro.verdicts.power import SIGN
 from studies.effective_theory import vit
@@ -18,7 +17,6 @@ from widthwise.parametrization import Role
 from widthwise.parametrization import table as table_of
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
-PROVENANCE = {"scale": "reduced", "embedded": True, "label": "embedded", "chosen_after_seeing": ""}
 WIDTH = 64
 
 
@@ -73,8 +71,7 @@ def table(best, rates=None, around=vit.MOVES, long=None, seeds=(10, 11, 12), arm
 
 
 def verdicts(name, data, scale="reduced"):
-    found = judging.judge_all(f"effective_theory/{name}", data, PROVENANCE | {"scale": scale})
-    return by_name(found)
+    return judge(f"effective_theory/{name}", data, scale, embedded=True)
 
 
 EQUAL = dict.fromkeys(STRATEGIES, 0.7)

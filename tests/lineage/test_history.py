@@ -8,14 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from repositories import forget, git
 
 from repro.lineage import history
-
-
-def git(folder, *words):
-    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    call = ["git", *identity, "-C", str(folder), *words]
-    return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit(root, text):
@@ -32,11 +27,6 @@ def checkout(tmp_path):
     (root / "repro").mkdir(parents=True)
     git(tmp_path, "init", "-q", str(root))
     return root, commit(root, "lr = 1\n"), commit(root, "lr = 2\n")
-
-
-def forget():
-    for function in (history._is_checkout, history.commits, history.trees):
-        function.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -4,10 +4,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from kept import kept_numbers
+from refusals import refused
 
 from repro.backend import attention_dropping
 from repro.cost import bart as bart_cost
-from repro.errors import UserError
 from repro.models.bart import BART
 from widthwise import parametrization
 
@@ -251,7 +251,7 @@ def test_attention_with_dropout_on_a_cpu_is_torch_s_bit_for_bit(causal, scale):
     [({"heads": 5}, "width 24 is not a multiple of 5"), ({"padding": 37}, "token 37 of a")],
 )
 def test_what_does_not_fit_is_refused(changes, message):
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         BART(**SMALL | changes)
 
 

@@ -1,12 +1,12 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import nn
 from transformers import MistralConfig, MistralForCausalLM, StableLmConfig, StableLmForCausalLM
 
 from repro import models
 from repro.backend import sliding_window
-from repro.errors import UserError
 from repro.models.blocks import rotary_table, rotate
 from repro.models.llm import LLM
 from widthwise import parametrization
@@ -218,7 +218,7 @@ def test_table_3_has_1_8_billion_parameters():
 
 
 def test_heads_that_do_not_share_evenly_and_odd_rotations_are_named():
-    with pytest.raises(UserError, match="4 heads are no multiple of 3 key-value heads"):
+    with refused("4 heads are no multiple of 3 key-value heads"):
         llm(kv_heads=3)
-    with pytest.raises(UserError, match="rotary_dim 10 is not even or not in 1 to 8"):
+    with refused("rotary_dim 10 is not even or not in 1 to 8"):
         llm(rotary_dim=10)

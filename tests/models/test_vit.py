@@ -3,11 +3,11 @@ from functools import partial
 
 import pytest
 import torch
+from refusals import refused
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
 from repro import models
-from repro.errors import UserError
 from repro.training.optimizer import make_groups
 from widthwise import parametrization
 
@@ -185,7 +185,7 @@ def test_the_factor_m_is_exact_where_it_is_asked_for():
     [({"heads": 5}, "no multiple of 5 heads"), ({"patch": 5}, "patch of 5 pixels")],
 )
 def test_sizes_that_do_not_divide_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         models.build(SMALL | changes, "SP")
 
 
@@ -203,7 +203,7 @@ def test_positions_of_order_one_change_the_initial_positions_alone():
         changed.named_parameters(), plain.named_parameters(), strict=True
     ):
         assert torch.allclose(one, (50 if name == "positions" else 1) * other)
-    with pytest.raises(UserError, match=r"constants of \['C_U'\]: choose from"):
+    with refused(r"constants of \['C_U'\]: choose from"):
         models.build(settings | {"constants": {"C_U": 1.0}}, "SP")
 
 

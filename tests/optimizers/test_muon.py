@@ -5,10 +5,10 @@ import copy
 import pytest
 import torch
 from golden import SPECS
+from refusals import refused
 
 from repro import models
 from repro.core.spec import override
-from repro.errors import UserError
 from repro.tasks.identity import trained
 from repro.training.optimizer import make_groups, make_optimizer
 from widthwise.optimizers._muon_adamw import (
@@ -132,9 +132,9 @@ def test_the_adjustment_is_part_of_a_run_s_id():
 
 
 def test_what_muon_cannot_update_is_refused():
-    with pytest.raises(UserError, match="adjust_lr_fn 'both' is unknown: choose from original"):
+    with refused("adjust_lr_fn 'both' is unknown: choose from original"):
         both = MUON | {"adjust_lr_fn": "both"}
         make_optimizer(make_groups(network(), "muP", both, LR), both)
     resnet = {"name": "resnet", "classes": 3, "width": 0.0625, "base_width": 0.0625}
-    with pytest.raises(UserError, match="has 4 axes and is no matrix"):
+    with refused("has 4 axes and is no matrix"):
         make_groups(models.build(resnet, "SP"), "SP", MUON, LR)

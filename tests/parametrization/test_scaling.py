@@ -8,11 +8,11 @@ import mup
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import nn
 
 import widthwise
 from benchmarks.zoo.small import MLP, Tied, Transformer, by_torch, stepwise
-from repro.errors import UserError
 from widthwise.optimizers.known import shipped
 
 BASE, INPUTS, CLASSES = 32, 6, 5
@@ -51,6 +51,12 @@ def made(make, width, seed=0):
 
 def traced(make, inputs):
     return widthwise.roles(make, BASE, inputs)
+
+
+def of_mlp(factor):
+    """Roles of the MLP, and one that many times as wide."""
+    make, inputs = MODELS["mlp"]
+    return traced(make, inputs), made(make, factor * BASE)
 
 
 def values(model):
@@ -168,7 +174,7 @@ def test_a_tied_readout_and_attention_have_their_factors():
     ours, plain = plan.model, made(tied, width).eval()
     plain.attention.attend = partial(by_torch, scale=(BASE // 2) ** 0.5 / (width // 2))
     torch.testing.assert_close(ours(TOKENS), plain(TOKENS) / 4)
-    with pytest.raises(UserError, match="LVP: no multiplier is defined for a tied readout"):
+    with refused("LVP: no multiplier is defined for a tied readout"):
         widthwise.plan(made(tied, width), roles, "LVP")
 
 
@@ -197,8 +203,7 @@ def rules(family):
 def test_a_parametrization_of_one_s_own_is_a_file(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(MINE)
-    make, inputs = MODELS["mlp"]
-    roles, model = traced(make, inputs), made(make, 4 * BASE)
+    roles, model = of_mlp(4)
     groups = widthwise.plan(model, roles, str(path)).init_().groups(0.1, 0.2)
     rates = {id(p): group["lr"] for group in groups for p in group["params"]}
     assert rates[id(model.input.weight)] == 0.05
@@ -210,16 +215,15 @@ def test_a_parametrization_of_one_s_own_is_a_file(tmp_path):
         (MINE.replace("Power(n_in=-1)", "2"), "TIED is no Power"),
     ):
         path.write_text(text)
-        with pytest.raises(UserError, match=said) as error:
+        with refused(said) as error:
             widthwise.recipe(str(path))
         assert str(error.value).startswith(str(path))
-    with pytest.raises(UserError, match="there is no such file"):
+    with refused("there is no such file"):
         widthwise.recipe(str(tmp_path / "none.py"))
 
 
 def test_mistakes_are_one_line_that_names_the_thing():
-    make, inputs = MODELS["mlp"]
-    roles, model = traced(make, inputs), made(make, 2 * BASE)
+    roles, model = of_mlp(2)
     for arguments, said in (
         (("mup", "adam"), "unknown parametrization 'mup'"),
         (("muP", "adamm"), "optimizer adamm: did you mean 'adam"),
@@ -228,18 +232,17 @@ def test_mistakes_are_one_line_that_names_the_thing():
         (("muP", "adamw", "coupled"), "adamw decays apart from it, so decay='coupled' is none of"),
         (("muP", "sgd", "independent"), "sgd adds its decay to the gradient"),
     ):
-        with pytest.raises(UserError, match=said):
+        with refused(said):
             widthwise.recipe(*arguments)
     plan = widthwise.plan(model, roles, "muP")
-    with pytest.raises(UserError, match="lr has no rate for embedding, the kind of input.wei"):
+    with refused("lr has no rate for embedding, the kind of input.wei"):
         plan.groups({"hidden": 0.1})
-    with pytest.raises(UserError, match="the model has no role for"):
+    with refused("the model has no role for"):
         widthwise.plan(Net(BASE), roles, "muP")
 
 
 def test_groups_are_made_in_no_time():
-    make, inputs = MODELS["mlp"]
-    roles, model = traced(make, inputs), made(make, 2 * BASE)
+    roles, model = of_mlp(2)
     start = time.process_time()
     widthwise.plan(model, roles, "muP").groups(0.1)
     assert time.process_time() - start < 0.05
@@ -264,8 +267,7 @@ def test_attention_has_its_factor_whatever_computes_it_and_none_where_it_is_a_me
 
 def test_muon_is_for_a_model_of_one_s_own():
     """Matrices between two widths are Muon's, with one rate at every width; all else is AdamW's."""
-    make, inputs = MODELS["mlp"]
-    roles, model = traced(make, inputs), made(make, 4 * BASE)
+    roles, model = of_mlp(4)
     plan = widthwise.plan(model, roles, widthwise.recipe("muP", "muon"))
     groups = plan.groups(0.1, 0.2)
     (ours,) = [group for group in groups if "adjust_lr_fn" in group]
@@ -273,11 +275,11 @@ def test_muon_is_for_a_model_of_one_s_own():
     assert (ours["lr"], ours["weight_decay"], ours["momentum"]) == (0.1, 0.2, 0.95)
     before = model.hidden.weight.detach().clone()
     optimizer = plan.recipe.optimizer.kind(groups)
-    model(inputs).square().mean().backward()
+    model(ROWS).square().mean().backward()
     optimizer.step()
     assert not torch.equal(before, model.hidden.weight)
     conv, pixels = MODELS["convolutions"]
-    with pytest.raises(UserError, match="has 4 axes and is no matrix"):
+    with refused("has 4 axes and is no matrix"):
         conv_plan = widthwise.plan(
             made(conv, BASE), traced(conv, pixels), widthwise.recipe("muP", "muon")
         )
@@ -285,8 +287,7 @@ def test_muon_is_for_a_model_of_one_s_own():
 
 
 def test_a_factor_takes_the_place_of_the_table_s_and_the_decay_stays():
-    make, inputs = MODELS["mlp"]
-    roles, model = traced(make, inputs), made(make, 4 * BASE)
+    roles, model = of_mlp(4)
 
     def group(**factors):
         groups = widthwise.plan(model, roles, "muP").groups(0.1, 0.2, **factors)

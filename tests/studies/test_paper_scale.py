@@ -1,29 +1,20 @@
 """The paper's own settings: every size is built at full shape, and costs what it should."""
 
+from functools import partial
+
 import pytest
 import torch
+from full_shape import losses_of, of_task, paper_runs, step_back
 
 from repro import cost
-from repro.core import discovery
-from repro.core.schedule import cells
 from repro.core.spec import override
-from repro.data.random_data import random_data
 from repro.tasks import TASKS
-from repro.training import loop
 
 UNIT_INIT = ["unit_init/embedding_alone", "unit_init/with_positions"]
 STUDIES = ["width", "width_and_vocabulary", *UNIT_INIT]
 
 
-def paper_runs(name):
-    study = discovery.study(f"embedding_lr/{name}")
-    found = cells(f"embedding_lr/{name}", study, "paper", TASKS[study.task].version, {})
-    return [run.spec for cell in found for run in cell.runs]
-
-
-def build(spec, device):
-    """A run of a spec, on random data."""
-    return TASKS["language_model"].build(spec, random_data(spec, device), device)
+build = partial(of_task, "language_model")
 
 
 def test_settings_are_the_paper_s():
@@ -76,10 +67,7 @@ def test_every_size_steps_at_full_shape_on_the_meta_device(k):
     net, optimizer = training.model, training.optimizer
     tokens = torch.zeros(256, 256, dtype=torch.long, device="meta")
     assert sum(p.numel() for p in net.parameters()) == 2 * m * d + 2 * 12 * d**2
-    value = training.loss(net, (tokens, tokens))
-    assert value.shape == ()
-    value.backward()
-    assert all(p.grad.shape == p.shape for p in net.parameters())
+    step_back(training, (tokens, tokens))
     assert sum(len(g["params"]) for g in optimizer.param_groups) == len(list(net.parameters()))
 
 
@@ -90,8 +78,7 @@ def test_a_full_shape_step_runs_at_the_smallest_paper_size(tmp_path):
     data = spec["data"]
     sizes = (spec["model"]["width"], data["vocab_size"], data["sequence_length"])
     assert sizes == (256, 2048, 256)
-    silent = {"progress": lambda step, loss: None, "checkpoint": tmp_path / "state"}
-    losses = [record["train_loss"] for record in loop.fit(build(spec, "cpu"), **silent)]
+    losses = losses_of(build(spec, "cpu"), tmp_path)
     assert losses[2] < losses[1] < losses[0]
 
 

@@ -1,30 +1,21 @@
 """The pretrained decoder at paper scale: Table 3's settings, shapes, cost, and a real step."""
 
+from functools import partial
+
 import pytest
 import torch
+from full_shape import losses_of, of_task, paper_runs, step_back
 
 from repro import cost
-from repro.core import discovery
-from repro.core.schedule import cells
 from repro.core.spec import override
 from repro.data.needs import Text, Tokens
-from repro.data.random_data import random_data
 from repro.tasks import TASKS
 from repro.tasks.pretraining import ratio
-from repro.training import loop
 
 TOKENS = {"pretraining": 1.75e12, "pretraining_ratios": 65e9}  # Figure 4a and 5; 4b
 
 
-def paper_runs(name):
-    study = discovery.study(f"embedding_lr/{name}")
-    found = cells(f"embedding_lr/{name}", study, "paper", TASKS[study.task].version, {})
-    return [run.spec for cell in found for run in cell.runs]
-
-
-def build(spec, device):
-    """A run of a spec, on random data."""
-    return TASKS["pretraining"].build(spec, random_data(spec, device), device)
+build = partial(of_task, "pretraining")
 
 
 @pytest.mark.parametrize("name", TOKENS)
@@ -96,10 +87,7 @@ def test_a_part_steps_at_full_shape_on_the_meta_device(name):
     training = build(spec, "meta")
     net = training.model
     tokens = torch.zeros(rows, 4_096, dtype=torch.long, device="meta")
-    value = training.loss(net, (tokens, tokens))
-    assert value.shape == ()
-    value.backward()
-    assert all(p.grad.shape == p.shape for p in net.parameters())
+    step_back(training, (tokens, tokens))
     names = {id(p): name for name, p in net.named_parameters()}
     for group in training.optimizer.param_groups:
         for p in group["params"]:
@@ -120,6 +108,5 @@ def test_a_step_runs_at_the_paper_s_width(tmp_path):
     }
     cut |= {"model.depth": 1, "model.window": 32, "precision": "float32", "schedule.warmup": 0}
     spec = override(paper_runs("pretraining")[1], cut | {"steps": 3, "evaluations": 3})
-    silent = {"progress": lambda step, loss: None, "checkpoint": tmp_path / "state"}
-    losses = [record["train_loss"] for record in loop.fit(build(spec, "cpu"), **silent)]
+    losses = losses_of(build(spec, "cpu"), tmp_path)
     assert max(losses[1:]) < losses[0] / 2, "one batch, again and again"

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 import torchvision
+from full_shape import step_back
+from suites import suite_of
 
 from repro import models
-from repro.core import config, discovery
+from repro.core import discovery
 from repro.core.spec import lookup, override
 from repro.core.study import OVERNIGHT, SCALES
-from repro.core.suite import Suite
 from repro.data.arrays import write_arrays
 from repro.data.needs import Tokens
 from repro.data.random_data import random_data
@@ -131,7 +132,7 @@ TFLOPS = {
 
 @cache
 def suite():
-    return Suite(config.parse({"scale": "paper"}, discovery.dataset_names()))
+    return suite_of(scale="paper")
 
 
 @cache
@@ -183,7 +184,7 @@ def test_settings_are_the_paper_s(study):
 @pytest.mark.parametrize("study", those(WIDTHS))
 @pytest.mark.parametrize("scale", [s for s in SCALES if s != OVERNIGHT])
 def test_training_losses_are_means_over_equally_many_steps(study, scale):
-    suite = Suite(config.parse({"scale": scale}, discovery.dataset_names()))
+    suite = suite_of(scale=scale)
     periods = {
         run.spec["steps"] / run.spec["evaluations"]
         for stage in stages()
@@ -449,22 +450,41 @@ def of_study(table, study):
     return [spec for key, spec in table.items() if key[0] == study]
 
 
+NOT_BUILT = ("lr", "start", "seed", "steps", "evaluations")  # what `build` makes nothing of
+
+
+def once(check):
+    """The check, which is made once of all specs that are built alike from a base of one width."""
+    passed = set()
+
+    def checked(spec):
+        built = [(name, spec[name]) for name in sorted(spec) if name not in NOT_BUILT]
+        alike = repr((built, (spec["start"] or {}).get("width")))
+        if alike not in passed:
+            check(spec)
+            passed.add(alike)
+
+    return checked
+
+
+@once
+def check_a_step(spec):
+    training = build(spec)
+    net = training.model
+    step_back(training, next(training.batches.from_step(0)))
+    assert sum(p.numel() for p in net.parameters()) == parameters(spec)
+    kept = spec["model"]["name"] == "gpt2"
+    assert all(
+        bool(group["weight_decay"]) == (not kept or p.ndim > 1)
+        for group in training.optimizer.param_groups
+        for p in group["params"]
+    )
+
+
 @pytest.mark.parametrize("study", STUDIES_THERE)
 def test_every_size_steps_at_full_shape_on_the_meta_device(study):
     for spec in of_study(shapes(), study):
-        training = build(spec)
-        net = training.model
-        value = training.loss(net, next(training.batches.from_step(0)))
-        value.backward()
-        assert value.shape == ()
-        assert all(p.grad.shape == p.shape for p in net.parameters())
-        assert sum(p.numel() for p in net.parameters()) == parameters(spec)
-        kept = spec["model"]["name"] == "gpt2"
-        assert all(
-            bool(group["weight_decay"]) == (not kept or p.ndim > 1)
-            for group in training.optimizer.param_groups
-            for p in group["params"]
-        )
+        check_a_step(spec)
 
 
 def by_name(net, optimizer):
@@ -489,26 +509,31 @@ def with_state(training):
     return training.model, training.optimizer
 
 
+@once
+def check_a_widening(spec):
+    """Shapes, buffers, optimizer state, and the hyperparameters that muP gives the wide model."""
+    narrow, target = spec["start"]["width"], spec["model"]["width"]
+    with torch.device("meta"):
+        base = with_state(build(spec, **{"model.width": narrow}))
+        wide, wide_optimizer = with_state(build(spec))
+        factor = round(target / narrow)
+        grown, optimizer, _ = upscaling.widen(*base, factor, unchecked=True, averages=["*"])
+        expected = by_name(wide, wide_optimizer)
+    found = by_name(grown, optimizer)
+    assert found.keys() == expected.keys()
+    for parameter, (values, state) in expected.items():
+        assert found[parameter][0] == pytest.approx(values), parameter
+        assert found[parameter][1] == state, parameter
+    for kind in ("named_parameters", "named_buffers"):
+        sizes = [{n: t.shape for n, t in getattr(net, kind)()} for net in (grown, wide)]
+        assert sizes[0] == sizes[1]
+    assert grown.output_multiplier == pytest.approx(wide.output_multiplier)
+
+
 @pytest.mark.parametrize("study", STUDIES_THERE)
 def test_every_base_widens_to_its_target_on_the_meta_device(study):
-    """Shapes, buffers, optimizer state, and the hyperparameters that muP gives the wide model."""
     for spec in of_study(pairs(), study):
-        narrow, target = spec["start"]["width"], spec["model"]["width"]
-        with torch.device("meta"):
-            base = with_state(build(spec, **{"model.width": narrow}))
-            wide, wide_optimizer = with_state(build(spec))
-            factor = round(target / narrow)
-            grown, optimizer, _ = upscaling.widen(*base, factor, unchecked=True, averages=["*"])
-            expected = by_name(wide, wide_optimizer)
-        found = by_name(grown, optimizer)
-        assert found.keys() == expected.keys()
-        for parameter, (values, state) in expected.items():
-            assert found[parameter][0] == pytest.approx(values), parameter
-            assert found[parameter][1] == state, parameter
-        for kind in ("named_parameters", "named_buffers"):
-            sizes = [{n: t.shape for n, t in getattr(net, kind)()} for net in (grown, wide)]
-            assert sizes[0] == sizes[1]
-        assert grown.output_multiplier == pytest.approx(wide.output_multiplier)
+        check_a_widening(spec)
 
 
 def prepare(folder, spec):

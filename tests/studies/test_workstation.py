@@ -10,21 +10,21 @@ from functools import cache
 
 import pandas as pd
 import pytest
+from full_shape import losses_of, of_task, step_back
+from refusals import refused
+from suites import suite_of
 
 from figures.upscaling import _runs
 from repro.__main__ import main
-from repro.core import catalog, config, discovery
+from repro.core import catalog, discovery
 from repro.core.names import StageName
 from repro.core.runs import Upstream
 from repro.core.spec import override, settings
 from repro.core.study import WORKSTATION, Scale, Study
-from repro.core.suite import Suite
 from repro.cost import gpu_hours
 from repro.data.random_data import random_data
-from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.tasks import TASKS
-from repro.training import loop
 from repro.verdicts.verdict import (
     by_bound,
 )
@@ -82,7 +82,7 @@ CHOOSING = (
 @cache
 def suite():
     """All figures on real data; no test has a network."""
-    return Suite(config.parse({"scale": WORKSTATION, "data": "real"}, discovery.dataset_names()))
+    return suite_of(scale=WORKSTATION, data="real")
 
 
 @cache
@@ -262,21 +262,14 @@ def test_its_largest_run_steps_at_full_shape_on_the_meta_device(study):
     part = override(spec, {"data.batch_size": rows, "microbatches": 1})
     task = TASKS[discovery.study(stage).task]
     training = task.build(part, random_data(part, "meta"), "meta")
-    batch = next(training.batches.from_step(0))
-    value = training.loss(training.model, batch)
-    assert value.shape == ()
-    value.backward()
-    held = list(training.model.parameters())
-    assert all(p.grad.shape == p.shape for p in held)
-    assert sum(p.numel() for p in held) == cost_of(stage, spec).parameters
+    step_back(training, next(training.batches.from_step(0)))
+    assert sum(p.numel() for p in training.model.parameters()) == cost_of(stage, spec).parameters
 
 
 def stepped(task, spec, tmp_path):
     """Losses of three steps on one random batch, on a CPU."""
     spec = override(spec, {"steps": 3, "evaluations": 3, "precision": "float32"})
-    training = TASKS[task].build(spec, random_data(spec, "cpu"), "cpu")
-    silent = {"progress": lambda step, loss: None, "checkpoint": tmp_path / "state"}
-    return [record["train_loss"] for record in loop.fit(training, **silent)]
+    return losses_of(of_task(task, spec, "cpu"), tmp_path)
 
 
 def test_a_few_steps_run_at_the_smallest_width(tmp_path):
@@ -332,10 +325,10 @@ def test_a_study_without_it_is_refused_in_one_line(monkeypatch):
         study.task, study.spec, study.grid, dict.fromkeys(["smoke", "reduced", "paper"], Scale())
     )
     monkeypatch.setattr("repro.core.suite.study", lambda name: less)
-    asked = Suite(config.parse({"scale": WORKSTATION}, discovery.dataset_names()))
+    asked = suite_of(scale=WORKSTATION)
     message = (
         r"figures/embedding_lr/fig2.py: studies: studies/embedding_lr/frequencies.py: has no "
         r"workstation scale, choose from smoke, reduced, paper"
     )
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         asked.figure_cells("embedding_lr/fig2")

@@ -3,6 +3,7 @@ from dataclasses import replace
 import golden
 import pytest
 from golden import SPECS, near, records, saved
+from refusals import refused
 
 from repro.tasks import TASKS
 
@@ -48,11 +49,10 @@ def test_bfloat16_is_near_float32(tmp_path, monkeypatch):
 
 
 def test_an_unknown_precision_is_named(tmp_path, monkeypatch):
-    from repro.errors import UserError
 
     changed = SPECS["language_model"] | {"precision": "float8"}
     monkeypatch.setitem(SPECS, "language_model", changed)
-    with pytest.raises(UserError, match="precision 'float8' is unknown"):
+    with refused("precision 'float8' is unknown"):
         records("language_model", tmp_path)
 
 

@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 from golden import SPECS
+from refusals import refused
 
 from repro import models
 from repro.checks.tiny import MODELS, tiny_run
 from repro.core.runs import Among, Run, Upstream
 from repro.core.study import Best
 from repro.data.random_data import random_data
-from repro.errors import UserError
 from repro.tasks import TASKS
 from repro.tasks.identity import READS, WRITES, _factors, trained
 from widthwise.parametrization import Power, Rule, named
@@ -100,7 +100,7 @@ def test_what_is_taken_from_upstream_stays_beside_its_factor():
 
 
 def test_a_parametrization_that_there_is_not_is_named_before_anything_runs():
-    with pytest.raises(UserError, match="unknown parametrization 'muQ'"):
+    with refused("unknown parametrization 'muQ'"):
         warm_start("muQ")
 
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from golden import SPECS, pictures
+from refusals import refused
 
 from repro import models
 from repro.cost.vit import image_classification_cost
 from repro.data.needs import Arrays
 from repro.data.recipe import MEAN, STD
-from repro.errors import UserError
 from repro.tasks import TASKS
 from repro.tasks.image_classification import load_images
 from repro.training import loop
@@ -155,7 +155,7 @@ def test_a_diverged_run_has_no_accuracy_after_it_diverged(tmp_path):
 
 
 def test_a_factor_of_a_parameter_the_model_has_not_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"factors of \['position'\]"):
+    with refused(r"factors of \['position'\]"):
         run(tmp_path, factors={"position": 1.0})
 
 

@@ -2,11 +2,11 @@ import shutil
 
 import pytest
 from golden import SPECS, corpus, text_inputs
+from refusals import refused
 
 from repro.__main__ import main
 from repro.data.needs import Text, Tokens
 from repro.data.random_data import random_data
-from repro.errors import UserError
 from repro.files import read_json, read_sealed, write_sealed
 from repro.tasks import TASKS
 from repro.tasks.pretraining import beginning, load_text
@@ -121,7 +121,7 @@ def test_a_changed_text_or_tokenizer_is_named(prepared, need):
     path = prepared[need].parent / name
     path.write_text(path.read_text() + " ")
     words = {"dataset": "words", "split": "train", "limit": None}
-    with pytest.raises(UserError, match=f"{name}: is missing or changed since it was written"):
+    with refused(f"{name}: is missing or changed since it was written"):
         load_text(words, Tokens("corpus", 160), prepared, "cpu")
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from golden import SPECS
+from judged import of_figure, statuses
+from refusals import refused
 
 from repro.checks.tiny import tiny_run
 from repro.core import catalog
 from repro.data.random_data import random_data
-from repro.errors import UserError
 from repro.tasks import TASKS
 from repro.training.loop import fit
-from repro.verdicts import judging
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 
@@ -38,7 +38,7 @@ def test_uniform_rates_are_one_rate_for_every_parameter(tmp_path):
     data = random_data(spec, "cpu")
     groups = TASKS["update_sizes"].build(spec, data, "cpu").optimizer.param_groups
     assert {group["lr"] for group in groups} == {spec["lr"]}
-    with pytest.raises(UserError, match="rates 'both': choose strategy or uniform"):
+    with refused("rates 'both': choose strategy or uniform"):
         TASKS["update_sizes"].build(spec | {"rates": "both"}, data, "cpu")
 
 
@@ -46,7 +46,7 @@ def test_a_study_s_settings_are_held_against_the_task_that_trains():
     from repro.core.contracts import _check_task_reads
 
     _check_task_reads("here", "update_sizes", SPECS["update_sizes"])
-    with pytest.raises(UserError, match="'factor' is no setting"):
+    with refused("'factor' is no setting"):
         _check_task_reads("here", "update_sizes", SPECS["update_sizes"] | {"factor": 1})
 
 
@@ -75,9 +75,7 @@ def table(outputs=0.0, hidden=None, uniform=1.0):
 
 
 def verdicts(**changes):
-    scale = {"scale": "reduced", "embedded": True, "label": "embedded", "chosen_after_seeing": ""}
-    judged = judging.judge_all("effective_theory/updates", table(**changes), scale)
-    return {row["test"].removeprefix("updates."): row["status"] for row in judged["tests"]}
+    return statuses(of_figure("effective_theory/updates", table(**changes), "reduced", True))
 
 
 def test_the_verdicts_follow_the_exponents():

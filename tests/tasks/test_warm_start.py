@@ -3,10 +3,10 @@ import pickle
 import pytest
 import torch
 from golden import SPECS, table
+from refusals import refused
 
 from repro import models
 from repro.data.needs import Arrays
-from repro.errors import UserError
 from repro.files import sha256_file
 from repro.tasks import TASKS
 from repro.training import checkpoints
@@ -73,21 +73,21 @@ def test_noise_leaves_the_subspace_and_is_recorded(tmp_path):
 
 def test_widths_that_do_not_divide_and_another_base_are_refused(tmp_path):
     _, final = run(tmp_path)
-    with pytest.raises(UserError, match="width 12 cannot be widened to 30"):
+    with refused("width 12 cannot be widened to 30"):
         run(tmp_path, start=start(final), model=wider(30))
-    with pytest.raises(UserError, match="the base has width 12, not 16"):
+    with refused("the base has width 12, not 16"):
         run(tmp_path, start=start(final, width=16), model=wider(48))
-    with pytest.raises(UserError, match="the base has hidden_layers 2, the run 5"):
+    with refused("the base has hidden_layers 2, the run 5"):
         run(tmp_path, start=start(final), model=wider(36) | {"hidden_layers": 5})
     sgd = {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "clip": None}
-    with pytest.raises(UserError, match="the base has optimizer 'adamw', the run 'sgd'"):
+    with refused("the base has optimizer 'adamw', the run 'sgd'"):
         run(tmp_path, start=start(final), model=wider(36), optimizer=sgd)
 
 
 def test_labels_and_features_must_be_the_model_s(tmp_path):
-    with pytest.raises(UserError, match="6 features for a model of 5"):
+    with refused("6 features for a model of 5"):
         run(tmp_path, model=SPEC["model"] | {"inputs": 5})
-    with pytest.raises(UserError, match="label 2 for a model of 2 classes"):
+    with refused("label 2 for a model of 2 classes"):
         run(tmp_path, model=SPEC["model"] | {"classes": 2})
 
 
@@ -120,7 +120,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, damage, message):
     _, final = run(tmp_path)
     digest = sha256_file(final)
     damage(final)
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         checkpoints.load({"file": final, "sha256": digest}, *pair())
 
 
@@ -131,13 +131,13 @@ def test_a_pickle_is_never_read(tmp_path):
 
     path = tmp_path / "pickle"
     path.write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(UserError, match="is no safetensors file"):
+    with refused("is no safetensors file"):
         checkpoints.load({"file": path, "sha256": sha256_file(path)}, *pair())
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     _, final = run(tmp_path)
-    with pytest.raises(UserError, match="is of another model"):
+    with refused("is of another model"):
         checkpoints.load({"file": final, "sha256": sha256_file(final)}, *pair(24))
 
 
@@ -154,7 +154,7 @@ def test_optimizer_state_of_another_shape_or_parameter_is_refused(tmp_path):
     ):
         path = tmp_path / "changed"
         save_file(changed, path)
-        with pytest.raises(UserError, match=r"is of another model: optimizer.exp_avg"):
+        with refused(r"is of another model: optimizer.exp_avg"):
             checkpoints.load({"file": path, "sha256": sha256_file(path)}, *pair())
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 from golden import VISION
+from refusals import refused
 from test_transformer_kernels import CONTEXT
 
-from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.models import ARCHITECTURES
 from repro.tasks import TASKS, named_network, tangent_kernels, transformer_kernels
@@ -87,12 +87,12 @@ def test_a_vit_by_its_name_has_the_kernels_that_theory_is_held_against():
     ],
 )
 def test_a_model_that_cannot_be_measured_is_named(change, message):
-    with pytest.raises(UserError, match=message):
+    with refused(message):
         transformer_kernels.build(GPT2 | change, 8, 0)
-    with pytest.raises(UserError, match="'hybrid, M' needs fan_out, which the role of attention.0"):
+    with refused("'hybrid, M' needs fan_out, which the role of attention.0"):
         transformer_kernels.build(GPT2, 8, 0, "hybrid, M")
     missing = {key: value for key, value in GPT2.items() if key != "base_width"}
-    with pytest.raises(UserError, match="model gpt2: its settings have no 'base_width'"):
+    with refused("model gpt2: its settings have no 'base_width'"):
         transformer_kernels.build(missing, 8, 0)
 
 

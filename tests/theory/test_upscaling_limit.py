@@ -2,11 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from judged import of_figure, statuses
+from refusals import refused
 
-from repro.errors import UserError
 from repro.tasks import deep_linear
 from repro.theory import upscaling_limit as theory
-from repro.verdicts import judging
 
 pytestmark = pytest.mark.usefixtures("measured_alone")
 BASE = {"x": 1.3, "target": 0.9, "sigma": 0.8, "lr": 0.12}
@@ -212,9 +212,9 @@ def test_runs_that_differ_in_noise_start_from_the_same_networks():
 
 
 def test_settings_that_mean_nothing_are_named():
-    with pytest.raises(UserError, match="updates 'rows' is unknown"):
+    with refused("updates 'rows' is unknown"):
         run(3, updates="rows")
-    with pytest.raises(UserError, match=r"noise is given for \['A', 'B', 'C', 'D'\]: 3 layers"):
+    with refused(r"noise is given for \['A', 'B', 'C', 'D'\]: 3 layers"):
         run(3, noise=NOISE[4])
 
 
@@ -246,14 +246,7 @@ def measured(rms=-0.5, gap=-0.5, shift=1.0, altered=1.0, zero=1e-15):
                             }
                         )
     rows.append({"study": "zero noise", "gap_max": zero})
-    provenance = {
-        "scale": "reduced",
-        "embedded": False,
-        "label": "embedded",
-        "chosen_after_seeing": "",
-    }
-    judged = judging.judge_all("upscaling/infinite_width", pd.DataFrame(rows), provenance)
-    return {row["test"].split(".")[1]: row["status"] for row in judged["tests"]}
+    return statuses(of_figure("upscaling/infinite_width", pd.DataFrame(rows)))
 
 
 def test_the_figure_s_verdicts_follow_the_data():

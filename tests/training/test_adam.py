@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
+from refusals import refused
 
-from repro.errors import UserError
 from repro.training.optimizer import make_optimizer
 
 LR, BETAS, EPS, DECAY = 0.1, (0.9, 0.998), 1e-2, 0.05
@@ -70,5 +70,5 @@ def test_the_state_goes_on_where_it_was():
 
 
 def test_another_convention_is_refused():
-    with pytest.raises(UserError, match="eps_convention 'apex' is unknown"):
+    with refused("eps_convention 'apex' is unknown"):
         optimizer(torch.ones(1, requires_grad=True), "apex")

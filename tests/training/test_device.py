@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 from golden import SPECS, near, records, saved
+from refusals import refused
 from simulated_device import NOT_SIMULATED, STEPS, TRAINED
 
 from repro import backend
-from repro.errors import UserError
 
 pytestmark = pytest.mark.long
 
@@ -76,7 +76,7 @@ def test_why_there_is_no_cuda_is_said_in_torch_s_words(monkeypatch, warns):
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     monkeypatch.setattr(backend, "driver", lambda: "550.54.15")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
-    with pytest.raises(UserError) as told:
+    with refused() as told:
         backend.select("cuda", 1)
     assert str(told.value) == (
         f"device cuda: torch {torch.__version__} (CUDA 13.0, driver 550.54.15, "
@@ -85,7 +85,7 @@ def test_why_there_is_no_cuda_is_said_in_torch_s_words(monkeypatch, warns):
         "docs/running.md for an older driver; or run with --device cpu"
     )
     monkeypatch.setattr(torch.version, "cuda", None)
-    with pytest.raises(UserError, match="is built without CUDA"):
+    with refused("is built without CUDA"):
         backend.select("cuda", 1)
 
 

@@ -11,12 +11,12 @@ import pytest
 import torch
 from golden import SPECS, text_inputs
 from ranks import carry_out
+from refusals import refused
 from torch import nn
 
 from repro import backend
 from repro.core import cells as cellfiles
 from repro.cost import Cost, Layout
-from repro.errors import UserError
 from repro.files import sha256_file
 from repro.lineage.checkout import ROOT
 from repro.tasks import TASKS
@@ -203,7 +203,7 @@ def overflowing(folder):
         records = loop.fit(training, progress=lambda step, loss: None, checkpoint=state)
     message = ""
     if ranks.count() > 1:
-        with pytest.raises(UserError, match="batch normalization needs the whole batch") as caught:
+        with refused("batch normalization needs the whole batch") as caught:
             distributed.prepare(nn.Sequential(nn.BatchNorm1d(2)))
         message = str(caught.value)
         found = torch.tensor(
@@ -329,7 +329,7 @@ def test_a_job_whose_steps_cannot_be_shared_goes_on_in_one_process(suite, capsys
 
 
 def test_a_run_on_a_cpu_is_not_compiled():
-    with pytest.raises(UserError, match="--compile: runs on a CPU are not compiled"):
+    with refused("--compile: runs on a CPU are not compiled"):
         ranks.choose_layout(Cost(), "cpu", compile=True)
     cost = Cost(microbatches=8, steps=10**9, layers=10**3)
     assert ranks.choose_layout(cost, "cpu") == Layout()
@@ -351,19 +351,19 @@ def test_a_gpu_s_long_runs_are_compiled_and_microbatches_follow_its_memory(
     assert chosen(short) == Layout(microbatches=1)
     assert chosen(long) == chosen(short, compile=True) == Layout(compile=True, microbatches=1)
     assert chosen(long, eager=True) == Layout(microbatches=1)
-    with pytest.raises(UserError, match="--compile and --eager: give one"):
+    with refused("--compile and --eager: give one"):
         chosen(long, compile=True, eager=True)
     note = backend.compiled_note()
     note.parent.mkdir()
     note.write_text("compiled models are wrong on this GPU (llm)")
     assert chosen(long) == Layout(microbatches=1)
     assert "not compiled: compiled models are wrong on this GPU" in capsys.readouterr().out
-    with pytest.raises(UserError, match="--compile: compiled models are wrong on this GPU"):
+    with refused("--compile: compiled models are wrong on this GPU"):
         chosen(long, compile=True)
     note.unlink()
     monkeypatch.setattr(backend, "can_compile", lambda: False)
     assert chosen(long) == Layout(microbatches=1)
-    with pytest.raises(UserError, match="--compile: needs Triton, a C compiler"):
+    with refused("--compile: needs Triton, a C compiler"):
         chosen(long, compile=True)
 
 

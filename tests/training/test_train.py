@@ -4,10 +4,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 from torch import nn
 
 from repro.data.batches import TokenBatches
-from repro.errors import UserError
 from repro.training import checkpoints, loop
 from repro.training.optimizer import make_optimizer
 from repro.training.schedule import make_schedule
@@ -146,12 +146,12 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_says_so(tmp_path, capsys):
     for size in (0, 100, len(before) - 1):
         with small_files(size):
             fresh, optimizer = parts()
-            with pytest.raises(UserError, match="b: could not be written .File too large.; free"):
+            with refused("b: could not be written .File too large.; free"):
                 run(fresh, optimizer, tmp_path / "b", checkpoint_seconds=0.0)
         assert (tmp_path / "b").read_bytes() == before
         assert {path.name for path in tmp_path.iterdir()} == {"b"}
     with small_files(100):
-        with pytest.raises(UserError, match="c: could not be written .File too large.; free"):
+        with refused("c: could not be written .File too large.; free"):
             checkpoints.save(tmp_path / "c", model, optimizer)
     assert not (tmp_path / "c").exists()
     fresh, optimizer = parts()
@@ -171,13 +171,13 @@ def test_a_batch_in_parts_takes_the_same_steps(tmp_path, count):
 
 
 def test_a_batch_that_has_no_equal_parts_is_refused(tmp_path):
-    with pytest.raises(UserError, match="a batch of 8 rows has no 3 equal parts"):
+    with refused("a batch of 8 rows has no 3 equal parts"):
         run(*parts(), tmp_path / "state", microbatches=3)
 
 
 def test_more_evaluations_than_steps_are_refused(tmp_path):
     """A part without a step has no loss, and looked like a run that diverged."""
-    with pytest.raises(UserError, match="13 evaluations in 12 steps: give at most one"):
+    with refused("13 evaluations in 12 steps: give at most one"):
         run(*parts(), tmp_path / "state", evaluations=STEPS + 1)
     assert len(run(*parts(), tmp_path / "state", evaluations=STEPS)) == STEPS
 
@@ -211,7 +211,7 @@ def test_a_schedule_without_warm_up_starts_at_the_full_rate():
 def test_a_damaged_resume_state_is_named(tmp_path):
     (tmp_path / "state").write_bytes(b"PK\x03\x04 cut off")
     model, optimizer = parts()
-    with pytest.raises(UserError, match="resume state cannot be read.*delete it"):
+    with refused("resume state cannot be read.*delete it"):
         run(model, optimizer, tmp_path / "state")
 
 
@@ -224,14 +224,14 @@ def test_a_pickle_in_place_of_a_resume_state_is_not_run(tmp_path):
 
     (tmp_path / "state").write_bytes(pickle.dumps(Malicious()))
     model, optimizer = parts()
-    with pytest.raises(UserError, match="resume state cannot be read"):
+    with refused("resume state cannot be read"):
         run(model, optimizer, tmp_path / "state")
     assert not (tmp_path / "owned").exists()
 
 
 def test_a_resume_state_of_another_version_is_refused(tmp_path):
     torch.save({"step": 3, "model": {}}, tmp_path / "state")
-    with pytest.raises(UserError, match="it is of another version of the suite.*delete it"):
+    with refused("it is of another version of the suite.*delete it"):
         run(*parts(), tmp_path / "state")
 
 
@@ -252,7 +252,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(tmp_path):
 
 
 def test_an_unknown_optimizer_is_named():
-    with pytest.raises(UserError, match="optimizer 'lion'"):
+    with refused("optimizer 'lion'"):
         make_optimizer([], {"name": "lion"})
 
 
@@ -391,9 +391,7 @@ def test_a_batch_depends_on_seed_and_number_alone():
 
 
 def test_a_text_shorter_than_one_batch_says_so():
-    with pytest.raises(
-        UserError, match="text: 12 tokens make 2 blocks of 5, fewer than one batch of 3"
-    ):
+    with refused("text: 12 tokens make 2 blocks of 5, fewer than one batch of 3"):
         batches(tokens=12)
 
 

@@ -5,13 +5,13 @@ import shutil
 
 import pandas as pd
 import pytest
+from refusals import refused
+from suites import suite_of
 
 from figures.transfer import leaderboard
 from repro.__main__ import main
 from repro.core import config, discovery, entry
 from repro.core.entry import FIGURE, WORKLOADS, parse
-from repro.core.suite import Suite
-from repro.errors import UserError
 from repro.files import read_json, sha256_file, write_json
 from repro.lineage import checkout
 from repro.products import anew, records, verify
@@ -35,7 +35,7 @@ ON_FILE = sorted(records.RECORDS.glob(f"*/*+entry=*/*/{FIGURE}.json"))
 
 
 def suite_with(path, scale="smoke"):
-    return Suite(config.parse({"scale": scale, "entry": str(path)}, discovery.dataset_names()))
+    return suite_of(scale=scale, entry=str(path))
 
 
 def seal(base):
@@ -105,15 +105,15 @@ def test_a_record_that_is_no_entry_s_is_refused_in_a_line_that_names_it(changed,
         return found if isinstance(found, pd.DataFrame) else None
 
     path = changed(once)
-    with pytest.raises(UserError, match=said) as error:
+    with refused(said) as error:
         leaders.row_of(path, "reduced")
-    assert str(path) in str(error.value) and "\n" not in str(error.value)
+    assert str(path) in str(error.value)
 
 
 def test_a_record_changed_after_it_was_sealed_is_refused(changed):
     path = changed()
     path.with_suffix(".csv").write_text("workload\n")
-    with pytest.raises(UserError, match="is not what SHA256SUMS says"):
+    with refused("is not what SHA256SUMS says"):
         leaders.row_of(path, "reduced")
 
 
@@ -143,18 +143,18 @@ def test_a_record_changed_after_it_was_sealed_is_refused(changed):
     ],
 )
 def test_a_text_that_is_no_entry_is_refused_in_a_line(text, said):
-    with pytest.raises(UserError, match=said) as error:
+    with refused(said) as error:
         parse(text, "mine.py")
-    assert str(error.value).startswith("mine.py") and "\n" not in str(error.value)
+    assert str(error.value).startswith("mine.py")
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "1" * 5000, "[" * 200_000, '{"a": NaN}'])
 def test_what_is_no_entry_s_json_is_to_be_made_again(tmp_path, text):
     path = tmp_path / "e.json"
     path.write_text(text)
-    with pytest.raises(UserError) as error:
+    with refused() as error:
         suite_with(path)
-    assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
+    assert str(error.value).startswith(str(path))
     assert str(error.value).endswith(f"; {entry.REMEDY}")
 
 
@@ -174,7 +174,7 @@ def test_reading_carries_nothing_out(changed):
 
 def test_runs_are_known_by_the_file_s_digest_and_no_others_are(mine, tmp_path):
     digest = mine.config.entry.digest
-    plain = Suite(config.parse({"scale": "smoke"}, discovery.dataset_names()))
+    plain = suite_of(scale="smoke")
     own, others = (
         {r.id: r.spec for cells in s.figure_cells(FIGURE).values() for c in cells for r in c.runs}
         for s in (mine, plain)
@@ -192,17 +192,17 @@ def test_runs_are_known_by_the_file_s_digest_and_no_others_are(mine, tmp_path):
 
 
 def test_another_figure_shows_no_entry(mine):
-    with pytest.raises(UserError, match="shows no entry"):
+    with refused("shows no entry"):
         mine.figure_cells("transfer/shift")
-    with pytest.raises(UserError, match="config key entry"):
+    with refused("config key entry"):
         config.parse({"entry": "mine.py", "figures": "fig2"}, discovery.dataset_names())
-    with pytest.raises(UserError, match="nothing.py' is no file"):
+    with refused("nothing.py' is no file"):
         config.parse({"entry": "nothing.py"}, discovery.dataset_names())
 
 
 def test_a_file_s_name_can_be_a_folder_s(tmp_path):
     (tmp_path / "my entry.py").write_text(MINE)
-    with pytest.raises(UserError, match="a folder is named by it"):
+    with refused("a folder is named by it"):
         suite_with(tmp_path / "my entry.py")
 
 
@@ -213,13 +213,13 @@ def test_names_are_unlike_any_other_row_s(changed):
         [("MUP", "the suite's own"), ("m-i-n-e", "is .*=muon_match_rms/")]
     ):
         path = changed(renamed(name), f"z{number}")
-        with pytest.raises(UserError, match=said):
+        with refused(said):
             leaders.entered("reduced", "embedded", leaderboard.NAMES)
         shutil.rmtree(path.parents[2])
 
 
 def test_entries_on_record_move_no_other_row(changed):
-    suite = Suite(config.parse({"scale": "reduced"}, discovery.dataset_names()))
+    suite = suite_of(scale="reduced")
     alone = {row.name: row.scores for row in leaders.board(suite).rows}
     path = changed()
     after = {row.name: row for row in leaders.board(suite).rows}

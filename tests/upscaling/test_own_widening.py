@@ -7,16 +7,17 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import nn
 from torch.optim import lr_scheduler
+from widened import adamw, pair, widen_mlp
 
 import widthwise
 from benchmarks.zoo.small import Tied, Transformer, stepwise, times
 from benchmarks.zoo.to_widen import ROWS, TOKENS, cases, mlp, mup_model
-from repro.errors import UserError
 
 
-def step(model, optimizers, x=ROWS, clip=None):
+def step(model, *optimizers, x=ROWS, clip=None):
     """The outputs before a step of training."""
     outputs = model(x)
     outputs = outputs if torch.is_tensor(outputs) else outputs.logits
@@ -32,19 +33,13 @@ def step(model, optimizers, x=ROWS, clip=None):
 
 
 def apart(narrow, wide, steps=6, x=ROWS, between=lambda: None):
-    """The largest difference between outputs as two pairs (model, optimizers) train on."""
+    """The largest difference between outputs as two models train on, each with its optimizers."""
     worst = 0.0
     for _ in range(steps):
-        expected = step(*narrow, x)
-        worst = max(worst, float((step(*wide, x) - expected).abs().max()))
+        expected = step(*narrow, x=x)
+        worst = max(worst, float((step(*wide, x=x) - expected).abs().max()))
         between()
     return worst
-
-
-def adam(model, **changes):
-    return torch.optim.AdamW(
-        model.parameters(), **{"lr": 0.02, "eps": 1e-3, "weight_decay": 0.1} | changes
-    )
 
 
 # Their packages take seconds to import.
@@ -57,27 +52,26 @@ NAMED = [
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_module_is_widened_right_or_refused_by_the_layer_that_differs(name):
-    make, inputs, refused = cases()[name]
+    make, inputs, why = cases()[name]
     torch.manual_seed(0)
     model = make(8).double()
     optimizer = (
         torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=0.1)
         if len(name) % 2
-        else adam(model)
+        else adamw(model, lr=0.02)
     )
     for _ in range(2):
-        step(model, [optimizer], inputs)
-    if refused:
-        with pytest.raises(UserError, match=f"{refused}") as caught:
+        step(model, optimizer, x=inputs)
+    if why:
+        with refused(why):
             widthwise.widen(model, optimizer, 2, times(make), inputs)
-        assert "\n" not in str(caught.value)
         return
     wide, grown, _ = widthwise.widen(model, optimizer, 2, times(make), inputs)
     # Without dropout, which draws another mask at another width.
     model.eval(), wide.eval()
     # Llama's norms are computed in float32, whatever its parameters are.
     bound = 1e-6 if "Llama" in name else 1e-12
-    assert apart((model, [optimizer]), (wide, [grown]), x=inputs) <= bound
+    assert apart((model, optimizer), (wide, grown), x=inputs) <= bound
 
 
 def zeroed(width, power):
@@ -91,7 +85,7 @@ def zeroed(width, power):
 def test_zeros_hide_nothing():
     right, wrong = (times(partial(zeroed, power=power)) for power in (-1, -0.5))
     widthwise.widen(right(1), None, 2, right, TOKENS)
-    with pytest.raises(UserError, match="its output differs .* as head_dim\\^-0.5"):
+    with refused("its output differs .* as head_dim\\^-0.5"):
         widthwise.widen(wrong(1), None, 2, wrong, TOKENS)
 
 
@@ -127,7 +121,7 @@ def test_proposition_2_2_it_trains_with_sgd_as_the_base_does(factors):
     k = (1, *factors, 1)
     found = [rates[id(p)] for p in wide.parameters()]
     assert found == pytest.approx([0.1 * k[i + 1] / k[i] for i in range(4)])
-    assert apart((model, [optimizer]), (wide, [grown]), 20) <= 1e-12
+    assert apart((model, optimizer), (wide, grown), 20) <= 1e-12
 
 
 OPTIMIZERS = {
@@ -154,9 +148,9 @@ def test_proposition_2_4_it_trains_with_every_homogeneous_optimizer_as_the_base_
     model = chain((1, 1, 1))
     optimizer = OPTIMIZERS[name](model.parameters())
     for _ in range(3):
-        step(model, [optimizer])
+        step(model, optimizer)
     wide, grown, _ = widthwise.widen(model, optimizer, (2, 3, 5), chain, ROWS)
-    assert apart((model, [optimizer]), (wide, [grown]), 20) <= 1e-12
+    assert apart((model, optimizer), (wide, grown), 20) <= 1e-12
 
 
 class Lion(torch.optim.Optimizer):
@@ -177,27 +171,26 @@ class Lion(torch.optim.Optimizer):
 def test_an_optimizer_of_one_s_own_is_widened_by_what_is_declared_of_it():
     model = mlp(8).double()
     optimizer = Lion(model.parameters(), 0.01, weight_decay=0.1)
-    step(model, [optimizer])
-    refused = "optimizer Lion cannot be widened; known are Adagrad, Adam"
-    with pytest.raises(UserError, match=refused):
-        widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    step(model, optimizer)
+    with refused("optimizer Lion cannot be widened; known are Adagrad, Adam"):
+        widen_mlp(model, optimizer)
     lion = widthwise.Update(degree=0, state={"mean": 1}, decoupled=True)
-    wide, grown, _ = widthwise.widen(model, optimizer, 2, times(mlp), ROWS, updates={Lion: lion})
-    assert apart((model, [optimizer]), (wide, [grown])) <= 1e-12
+    wide, grown, _ = widen_mlp(model, optimizer, updates={Lion: lion})
+    assert apart((model, optimizer), (wide, grown)) <= 1e-12
 
 
 def test_several_optimizers_are_widened_to_one_model():
     model = mlp(8).double()
     first = torch.optim.SGD([*model[0].parameters()], lr=0.05, momentum=0.9)
     rest = torch.optim.AdamW([*model[2].parameters(), *model[4].parameters()], lr=0.01, eps=1e-3)
-    step(model, [first, rest])
-    wide, grown, _ = widthwise.widen(model, [first, rest], 3, times(mlp), ROWS)
+    step(model, first, rest)
+    wide, grown, _ = widen_mlp(model, [first, rest], 3)
     assert [type(o) for o in grown] == [torch.optim.SGD, torch.optim.AdamW]
-    assert apart((model, [first, rest]), (wide, grown)) <= 1e-12
-    with pytest.raises(UserError, match=r"^0\.weight: is in no optimizer: give all of them in a"):
-        widthwise.widen(model, rest, 3, times(mlp), ROWS)
-    with pytest.raises(UserError, match=r"^0\.weight: is in 2 optimizers"):
-        widthwise.widen(model, [first, first, rest], 3, times(mlp), ROWS)
+    assert apart((model, first, rest), (wide, *grown)) <= 1e-12
+    with refused(r"^0\.weight: is in no optimizer: give all of them in a"):
+        widen_mlp(model, rest, 3)
+    with refused(r"^0\.weight: is in 2 optimizers"):
+        widen_mlp(model, [first, first, rest], 3)
 
 
 def test_the_width_aware_norm_clips_the_same_steps():
@@ -205,11 +198,11 @@ def test_the_width_aware_norm_clips_the_same_steps():
         torch.manual_seed(0)
         model = mlp(8).double()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-        wide, grown, growth = widthwise.widen(model, optimizer, 3, times(mlp), ROWS)
+        wide, grown, growth = widen_mlp(model, optimizer, 3)
         worst, norms = 0.0, []
         for _ in range(10):
-            expected = step(model, [optimizer], clip=lambda: norms.append(plain(model, None)))
-            found = step(wide, [grown], clip=lambda: norms.append(clip(wide, growth)))
+            expected = step(model, optimizer, clip=lambda: norms.append(plain(model, None)))
+            found = step(wide, grown, clip=lambda: norms.append(clip(wide, growth)))
             worst = max(worst, float((found - expected).abs().max()))
         norms = [float(norm) for norm in norms]
         assert min(norms) > 0.1
@@ -224,30 +217,29 @@ def test_the_width_aware_norm_clips_the_same_steps():
     assert worst <= 1e-12
     worst, _ = clipped(plain)
     assert worst > 1e-4
-    _, _, growth = widthwise.widen(mlp(8), None, 2, times(mlp), ROWS)
-    with pytest.raises(UserError, match="a parameter is not of the model that was widened"):
+    _, _, growth = widen_mlp(mlp(8))
+    with refused("a parameter is not of the model that was widened"):
         widthwise.clip_grad_norm_(mlp(16).parameters(), 1.0, growth)
 
 
 def test_moving_averages_go_along():
-    model = mlp(8).double()
-    optimizer = adam(model)
+    model, optimizer = pair(lr=0.02)
     average = torch.optim.swa_utils.AveragedModel(
         model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5)
     )
     for _ in range(3):
-        step(model, [optimizer])
+        step(model, optimizer)
         average.update_parameters(model)
-    wide, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide, grown, growth = widen_mlp(model, optimizer)
     wide_average = growth.shadow(average, wide)
     bare = growth.shadow(copy.deepcopy(model), wide)
     torch.testing.assert_close(bare(ROWS), model(ROWS), rtol=0, atol=1e-12)
     assert not torch.allclose(average(ROWS), model(ROWS), atol=1e-3)
     for _ in range(3):
         torch.testing.assert_close(wide_average(ROWS), average(ROWS), rtol=0, atol=1e-12)
-        step(model, [optimizer]), step(wide, [grown])
+        step(model, optimizer), step(wide, grown)
         average.update_parameters(model), wide_average.update_parameters(wide)
-    with pytest.raises(UserError, match="Linear holds no copy of the model that was widened"):
+    with refused("Linear holds no copy of the model that was widened"):
         growth.shadow(nn.Linear(2, 2), wide)
 
 
@@ -270,51 +262,49 @@ SCHEDULES = {
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_a_schedule_goes_along(name):
-    model = mlp(8).double()
-    optimizer = adam(model)
+    model, optimizer = pair(lr=0.02)
     scheduler = SCHEDULES[name](optimizer)
     for _ in range(3):
-        step(model, [optimizer])
+        step(model, optimizer)
         scheduler.step()
-    wide, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide, grown, growth = widen_mlp(model, optimizer)
     again = growth.schedule(scheduler, grown)
 
     def both():
         scheduler.step(), again.step()
 
-    assert apart((model, [optimizer]), (wide, [grown]), 8, between=both) <= 1e-12
+    assert apart((model, optimizer), (wide, grown), 8, between=both) <= 1e-12
     assert len({group["lr"] for group in grown.param_groups}) == 2
     assert scheduler.optimizer is optimizer and again.optimizer is grown
 
 
 def test_a_schedule_that_cannot_follow_its_groups_is_refused():
-    model = mlp(8).double()
-    optimizer = adam(model)
-    _, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    model, optimizer = pair(lr=0.02)
+    _, grown, growth = widen_mlp(model, optimizer)
     floor = lr_scheduler.CosineAnnealingLR(optimizer, 12, eta_min=0.001)
-    with pytest.raises(UserError, match="CosineAnnealingLR's eta_min is one rate for all groups"):
+    with refused("CosineAnnealingLR's eta_min is one rate for all groups"):
         growth.schedule(floor, grown)
-    with pytest.raises(UserError, match="the scheduler is not of the optimizer that was widened"):
-        growth.schedule(lr_scheduler.LambdaLR(adam(model), cosine), grown)
+    with refused("the scheduler is not of the optimizer that was widened"):
+        growth.schedule(lr_scheduler.LambdaLR(adamw(model, lr=0.02), cosine), grown)
 
 
 def test_without_inputs_torch_s_layers_are_known_and_nothing_is_compared():
     model = mlp(8).double()
-    with pytest.raises(UserError, match="^widen: give inputs, a batch on which .* unchecked=True"):
+    with refused("^widen: give inputs, a batch on which .* unchecked=True"):
         widthwise.widen(model, None, 2, times(mlp))
     wide, _, growth = widthwise.widen(model, None, 2, times(mlp), unchecked=True)
     torch.testing.assert_close(wide(ROWS), model(ROWS), rtol=0, atol=1e-12)
     _, _, growth = widthwise.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.*"])
     assert growth.averages == {"4.weight"} and growth["4.weight"].weight == 1
-    with pytest.raises(UserError, match=r"averages: no readout is '4\.bias': choose from 4\.w"):
+    with refused(r"averages: no readout is '4\.bias': choose from 4\.w"):
         widthwise.widen(model, None, 2, times(mlp), unchecked=True, averages=["4.bias"])
 
 
 def test_what_the_user_says_of_readouts_and_blocks_is_held_against_inputs():
     model = mlp(8).double()
-    with pytest.raises(UserError, match="4: its output differs"):
-        widthwise.widen(model, None, 2, times(mlp), ROWS, averages=["4.weight"])
-    wide, _, growth = widthwise.widen(model, None, 2, times(mlp), ROWS, block=4)
+    with refused("4: its output differs"):
+        widen_mlp(model, averages=["4.weight"])
+    wide, _, growth = widen_mlp(model, block=4)
     assert growth.block == 4
     assert torch.equal(wide[0].bias, model[0].bias.unflatten(0, (2, 4)).repeat(1, 2).flatten())
 
@@ -341,8 +331,8 @@ def test_the_narrow_pair_is_left_as_it_was():
         )
 
     model = make(8).double()
-    optimizer = adam(model)
-    step(model, [optimizer], inputs)
+    optimizer = adamw(model, lr=0.02)
+    step(model, optimizer, x=inputs)
     before, settings = copy.deepcopy(model.state_dict()), copy.deepcopy(optimizer.state_dict())
     widthwise.widen(model, optimizer, 2, times(make), inputs)
     for key, value in model.state_dict().items():
@@ -359,7 +349,7 @@ def test_a_model_s_output_that_is_no_tensor_or_has_no_gradient():
         def forward(self, x):
             return {"classes": self.layer(x).argmax(-1)}
 
-    with pytest.raises(UserError, match="what the module returns on inputs has no gradient"):
+    with refused("what the module returns on inputs has no gradient"):
         widthwise.widen(Nothing(8).double(), None, 2, times(Nothing), ROWS)
 
 
@@ -373,7 +363,7 @@ def test_a_module_whose_output_grows_is_compared_with_its_units_repeated():
 def test_a_widened_language_model_learns_its_loss_through_the_model_output():
     make = times(partial(Tied, mean=True))
     model = make(1)
-    optimizer = adam(model)
+    optimizer = adamw(model, lr=0.02)
     wide, grown, _ = widthwise.widen(model, optimizer, 2, make, (TOKENS,))
     for _ in range(3):
         losses = [
@@ -388,15 +378,15 @@ def test_a_widened_language_model_learns_its_loss_through_the_model_output():
 def test_logits_are_scaled_where_head_dim_grows_if_that_is_asked_for():
     make = times(Transformer)
     model = make(1)
-    optimizer = adam(model)
-    with pytest.raises(UserError, match="as head_dim\\^-0.5: .* or scale_logits=True$"):
+    optimizer = adamw(model, lr=0.02)
+    with refused("as head_dim\\^-0.5: .* or scale_logits=True$"):
         widthwise.widen(model, optimizer, 4, make, TOKENS)
     average = torch.optim.swa_utils.AveragedModel(model)
     wide, grown, growth = widthwise.widen(model, optimizer, 4, make, TOKENS, scale_logits=True)
     torch.testing.assert_close(
         growth.shadow(average, wide)(TOKENS), average(TOKENS), rtol=1e-9, atol=1e-12
     )
-    assert apart((model, [optimizer]), (wide, [grown]), x=TOKENS) < 1e-9
+    assert apart((model, optimizer), (wide, grown), x=TOKENS) < 1e-9
     again = make(4)
     again.load_state_dict(wide.state_dict())
     assert torch.equal(again(TOKENS), wide(TOKENS))
@@ -406,12 +396,12 @@ def test_a_model_whose_weights_hold_a_factor_is_widened_again():
     make = times(Transformer)
     model = make(1)
     wide, _, _ = widthwise.widen(model, None, 2, make, TOKENS, scale_logits=True)
-    optimizer = adam(wide)
+    optimizer = adamw(wide, lr=0.02)
     wider, grown, _ = widthwise.widen(
         wide, optimizer, 2, lambda k: make(2 * k), TOKENS, scale_logits=True
     )
     torch.testing.assert_close(wider(TOKENS), model(TOKENS))
-    assert apart((wide, [optimizer]), (wider, [grown]), x=TOKENS) < 1e-9
+    assert apart((wide, optimizer), (wider, grown), x=TOKENS) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -428,24 +418,24 @@ def test_what_is_no_number_is_said(spoil, says):
     model = make(1)
     inputs = spoil(model)
     inputs = inputs if inputs.shape == ROWS.shape else ROWS
-    with pytest.raises(UserError, match=says):
+    with refused(says):
         widthwise.widen(model, None, 2, make, inputs)
 
 
 @pytest.mark.parametrize("tolerance", [math.nan, -1.0, 1.0])
 def test_a_tolerance_is_a_number_that_can_be_held(tolerance):
     make = times(mlp)
-    with pytest.raises(UserError, match="give a number from 0 to below 1"):
+    with refused("give a number from 0 to below 1"):
         widthwise.widen(make(1), None, 2, make, ROWS.double(), tolerance=tolerance)
 
 
 def test_logits_are_scaled_whatever_computes_them():
     own = times(partial(Transformer, attend=stepwise))
     model = own(1)
-    optimizer = adam(model)
+    optimizer = adamw(model, lr=0.02)
     wide, grown, _ = widthwise.widen(model, optimizer, 4, own, TOKENS, scale_logits=True)
-    assert apart((model, [optimizer]), (wide, [grown]), x=TOKENS) < 1e-9
-    with pytest.raises(UserError, match="scale_logits needs inputs"):
+    assert apart((model, optimizer), (wide, grown), x=TOKENS) < 1e-9
+    with refused("scale_logits needs inputs"):
         widthwise.widen(Transformer(8), None, 4, Transformer, unchecked=True, scale_logits=True)
     heads = times(mlp)
     _, _, growth = widthwise.widen(heads(1), None, 4, heads, ROWS.double(), scale_logits=True)

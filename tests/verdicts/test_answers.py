@@ -2,8 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from repro.errors import UserError
 from repro.verdicts.answers import (
     OURS,
     STATED,
@@ -168,9 +168,9 @@ def test_a_statistic_of_arrays_by_seed_has_the_interval_of_its_mean_over_seeds()
 
 
 def test_an_unknown_kind_is_named():
-    with pytest.raises(UserError, match="unknown kind 'trainning': did you mean 'training'"):
+    with refused("unknown kind 'trainning': did you mean 'training'"):
         Test("f.c", "trainning", "s", "p", "q", {"reduced": below(0)})
-    with pytest.raises(UserError, match="expected is empty"):
+    with refused("expected is empty"):
         Test("f.c", "training", "s", "p", "q", {"overnight": None})
 
 
@@ -178,10 +178,10 @@ def test_a_bound_says_where_it_comes_from():
     assert above(0).basis == below(0).basis == STATED  # a sign
     assert above(1).basis == below(1).basis == within(0, 0.1).basis == ""
     assert below(0, OURS, "a control").basis == OURS
-    with pytest.raises(UserError, match="bound 'at most 1': unknown basis 'mine'"):
+    with refused("bound 'at most 1': unknown basis 'mine'"):
         at_most(1, "mine")
     for basis in (TOLERANCE, OURS):
-        with pytest.raises(UserError, match="bound '0 within 0.1': say in one sentence why"):
+        with refused("bound '0 within 0.1': say in one sentence why"):
             within(0, 0.1, basis)
     assert within(0, 0.1, STATED).why == ""
 

@@ -1,16 +1,16 @@
 """What is registered before the runs that judge it, as git has it."""
 
 import csv
-import subprocess
 from dataclasses import fields, replace
 
 import pytest
+from refusals import refused
+from repositories import forget, git
 
 from repro.core import discovery, rows, seeds
 from repro.core.config import is_data_label
 from repro.core.study import Proposal
 from repro.core.suite import load
-from repro.errors import UserError
 from repro.files import write_json
 from repro.lineage import history
 from repro.lineage.checkout import ROOT
@@ -49,22 +49,13 @@ JUDGED = {
 }
 
 
-def git(folder, *words):
-    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    call = ["git", *identity, "-C", str(folder), *words]
-    return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def forget():
-    own = (
-        preregistration.at_commit,
-        preregistration.arms_at,
-        introduced,
-        badges._tree,
-        badges._first,
-    )
-    for cached in (history.commits, history._is_checkout, *own):
-        cached.cache_clear()
+REMEMBERS = (
+    preregistration.at_commit,
+    preregistration.arms_at,
+    introduced,
+    badges._tree,
+    badges._first,
+)
 
 
 class Checkout:
@@ -79,7 +70,7 @@ class Checkout:
 
     def write(self, *entries, paper="p"):
         rows.write(preregistration.path(paper), Registered, entries)
-        forget()
+        forget(*REMEMBERS)
 
     def register(self, *entries):
         """Commit rows, then the seeds of their arms; returns the commit that runs may be of."""
@@ -94,12 +85,12 @@ class Checkout:
             for arm, n in asked.items()
         }
         rows.write(seeds.path("p"), seeds.Arm, [*(seeds.arms("p") | found).values()])
-        forget()
+        forget(*REMEMBERS)
 
     def commit(self, message="more"):
         git(self.root, "add", ".")
         git(self.root, "commit", "-q", "--allow-empty", "-m", message)
-        forget()
+        forget(*REMEMBERS)
         return git(self.root, "rev-parse", "HEAD")
 
 
@@ -110,9 +101,9 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "ROOT", root)
     for module in (preregistration, badges):
         monkeypatch.setattr(module, "ROOT", root)
-    forget()
+    forget(*REMEMBERS)
     yield Checkout(root)
-    forget()
+    forget(*REMEMBERS)
 
 
 def run():
@@ -261,7 +252,7 @@ def test_runs_of_no_clean_commit_of_this_history_are_not(checkout):
     git(checkout.root, "checkout", "-q", "-b", "aside")
     foreign = checkout.commit("of no history that is kept")
     git(checkout.root, "checkout", "-q", "main")
-    forget()
+    forget(*REMEMBERS)
     no = "not registered before: runs"
     assert shown(f"{at}+dirty") == f"{no} are of commit {at[:12]} with changed files"
     assert shown(foreign) == (
@@ -297,12 +288,12 @@ def test_a_shallow_clone_knows_nothing_and_says_what_to_do(checkout, tmp_path, m
     monkeypatch.setattr(rows, "ROOT", shallow)
     for module in (preregistration, badges):
         monkeypatch.setattr(module, "ROOT", shallow)
-    forget()
+    forget(*REMEMBERS)
     words = "unknown here: the clone is shallow; git fetch --unshallow"
     assert shown(at) == words
     assert str(waiting("p", ROW, BOUND)) == "registered, runs not yet made"
     git(shallow, "fetch", "-q", "--unshallow")
-    forget()
+    forget(*REMEMBERS)
     assert shown(at) == "registered before"
 
 
@@ -313,7 +304,7 @@ def test_without_git_nothing_is_known(checkout, monkeypatch, how):
         monkeypatch.setenv("PATH", "")
     else:
         (checkout.root / ".git").rename(checkout.root / "moved")
-    forget()
+    forget(*REMEMBERS)
     assert shown(at) == "unknown here: this is no clone, or there is no git"
     assert str(waiting("p", ROW, BOUND)) == "registered, runs not yet made"
     assert introduced("p") == [""]
@@ -381,15 +372,15 @@ def test_a_row_that_is_not_as_it_should_be_is_refused_in_a_line(checkout, change
     cells = {name: f'"{getattr(ROW, name)}"' for name in names} | change
     text = ",".join(names) + "\n" + ",".join(cells.values()) + "\n"
     (checkout.root / preregistration.path("p")).write_text(text)
-    with pytest.raises(UserError) as refused:
+    with refused() as caught:
         rows.read(preregistration.path("p"), Registered)
-    assert message in str(refused.value) and "\n" not in str(refused.value)
-    assert str(refused.value).startswith("studies/p/registered.csv, line ")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("studies/p/registered.csv, line ")
 
 
 def test_a_row_of_no_claim_is_refused(checkout):
     checkout.write(replace(ROW, claim=f"{CLAIM}x"), paper=PAPER)
-    with pytest.raises(UserError, match=rf"line 2: unknown claim .*did you mean '{CLAIM}'"):
+    with refused(rf"line 2: unknown claim .*did you mean '{CLAIM}'"):
         registered(PAPER)
     checkout.write(replace(ROW, claim=CLAIM), paper=PAPER)
     assert [row.claim for row in registered(PAPER)] == [CLAIM]
@@ -459,5 +450,5 @@ def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):
         assert f"    bound: {bound} (half of the rival's)" in lines
         said = "power 0.95, told at the recorded value 0.7, error 0.04, 90 s of a core"
         assert f"    planned: {said}" in lines
-    with pytest.raises(UserError, match="did you mean"):
+    with refused("did you mean"):
         explain.registered([f"{CLAIM}s"])

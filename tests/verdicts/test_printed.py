@@ -6,6 +6,7 @@ import math
 from dataclasses import fields
 
 import pytest
+from refusals import refused
 
 from repro.__main__ import main
 from repro.core import catalog, discovery
@@ -253,7 +254,7 @@ def test_a_bad_row_is_named_in_one_line(rows, message, tmp_path, monkeypatch):
     path.parent.mkdir(parents=True)
     header = [] if not rows or rows[0].startswith("claim") else [",".join(COLUMNS)]
     path.write_bytes("\n".join([*header, *rows]).encode("latin-1"))
-    with pytest.raises(UserError) as caught:
+    with refused() as caught:
         printed("upscaling")
     words = str(caught.value)
     assert words.startswith("studies/upscaling/printed.csv, line ") and message in words

@@ -1,9 +1,9 @@
 """What papers state, and how that fared in its tests."""
 
 import pytest
+from refusals import refused
 
 from repro.core import catalog, discovery
-from repro.errors import UserError
 from repro.verdicts import statements
 from repro.verdicts.answers import OF_A_PAPER
 from repro.verdicts.figure import figure_named
@@ -35,7 +35,7 @@ def table(monkeypatch, tmp_path):
     ],
 )
 def test_a_table_that_is_none_is_one_line(table, text, words):
-    with pytest.raises(UserError, match=f"statements.csv, {words}"):
+    with refused(f"statements.csv, {words}"):
         table(text)
 
 
@@ -103,7 +103,7 @@ def test_every_statement_has_a_test_and_is_the_paper_s_or_ours_as_they_are(slug)
 def test_a_test_of_no_statement_is_refused_with_the_nearest(table, monkeypatch):
     table("falls,It falls,Figure 1\n")
     figure = figure_named("embedding_lr/fig1")
-    with pytest.raises(UserError, match=r"figures/p/fig1.py: test 'fig1.hidden-as-output': .* is"):
+    with refused(r"figures/p/fig1.py: test 'fig1.hidden-as-output': .* is"):
         statements.check("p/fig1", figure)
 
 

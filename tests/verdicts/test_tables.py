@@ -1,9 +1,8 @@
 import math
 
 import pandas as pd
-import pytest
+from refusals import refused
 
-from repro.errors import UserError
 from repro.verdicts.intervals import joined
 from repro.verdicts.run_sweeps import last_step
 
@@ -19,7 +18,7 @@ ROWS = pd.DataFrame(
 
 def test_the_last_step_is_that_of_every_run():
     assert set(last_step(ROWS)["step"]) == {10} and len(last_step(ROWS)) == 4
-    with pytest.raises(UserError, match="runs of different steps are in one table"):
+    with refused("runs of different steps are in one table"):
         last_step(ROWS[1:])  # one run lost an evaluation
 
 

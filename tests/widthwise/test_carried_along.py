@@ -6,19 +6,15 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import nn
 from torch.optim import lr_scheduler
+from widened import adamw, pair, widen_mlp
 
 import widthwise
 from benchmarks.zoo.small import Tied, times
 from benchmarks.zoo.to_widen import ROWS, TOKENS, mlp
-from widthwise.errors import UserError
 from widthwise.upscaling.untying import untied
-
-
-def adamw(model, **changes):
-    settings = {"lr": 0.01, "eps": 1e-3, "weight_decay": 0.1} | changes
-    return torch.optim.AdamW(model.parameters(), **settings)
 
 
 def loss(model, x=ROWS):
@@ -43,7 +39,7 @@ def test_a_tied_readout_is_untied_and_widened_exactly():
     optimizer = adamw(model)
     train(model, optimizer, TOKENS)
     optimizer.zero_grad()
-    with pytest.raises(UserError, match="is a readout too: .* or untie=True"):
+    with refused("is a readout too: .* or untie=True"):
         widthwise.widen(model, optimizer, 2, times(Tied), TOKENS)
     wide, grown, growth = widthwise.widen(model, optimizer, 2, times(Tied), TOKENS, untie=True)
     assert growth.untied == ("readout.weight",)
@@ -60,23 +56,22 @@ def test_a_tied_readout_is_untied_and_widened_exactly():
 def test_what_cannot_be_untied_is_named():
     model = Tied(8).double()
     loss(model, TOKENS).backward()
-    with pytest.raises(UserError, match="readout.weight has a gradient, the sum of"):
+    with refused("readout.weight has a gradient, the sum of"):
         widthwise.widen(model, None, 2, times(Tied), TOKENS, untie=True)
 
     without = partial(Tied, layer=False)
-    with pytest.raises(UserError, match="is read in the module itself, which has no weights of"):
+    with refused("is read in the module itself, which has no weights of"):
         widthwise.widen(without(8).double(), None, 2, times(without), TOKENS, untie=True)
-    _, _, growth = widthwise.widen(mlp(8).double(), None, 2, times(mlp), ROWS, untie=True)
+    _, _, growth = widen_mlp(mlp(8).double(), untie=True)
     assert growth.untied == ()  # nothing is tied: nothing to do
 
 
 @pytest.mark.parametrize("factor", [2, 3])
 def test_gradients_that_are_summed_up_are_widened(factor):
     """They were dropped, and the first step after widening was of half a batch."""
-    model = mlp(8).double()
-    optimizer = adamw(model)
+    model, optimizer = pair()
     loss(model).backward()
-    wide, grown, _ = widthwise.widen(model, optimizer, factor, times(mlp), ROWS)
+    wide, grown, _ = widen_mlp(model, optimizer, factor)
     for one, each in ((model, optimizer), (wide, grown)):
         loss(one, ROWS.flip(0)).backward()
         each.step()
@@ -88,7 +83,7 @@ def test_groups_keep_their_names_and_their_scale():
     names = [name for name, _ in model.named_parameters()]
     group = {"params": list(model.parameters()), "names": names, "lr": 0.04, "lr_scale": 4.0}
     optimizer = torch.optim.AdamW([group], eps=1e-3)
-    wide, grown, _ = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide, grown, _ = widen_mlp(model, optimizer)
     parameters = dict(wide.named_parameters())
     for group in grown.param_groups:
         assert [parameters[name] for name in group["names"]] == group["params"]
@@ -99,7 +94,7 @@ def test_groups_keep_their_names_and_their_scale():
 def test_an_optimizer_of_named_parameters_keeps_the_names():
     model = mlp(8).double()
     optimizer = torch.optim.AdamW(model.named_parameters(), lr=0.01)
-    _, grown, _ = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    _, grown, _ = widen_mlp(model, optimizer)
     assert [group["param_names"] for group in grown.param_groups] == [
         group["names"] for group in grown.param_groups
     ]
@@ -113,11 +108,10 @@ def test_a_widened_pair_is_saved_and_resumed(scheduled, tmp_path):
         return lr_scheduler.OneCycleLR(optimizer, 0.05, total_steps=20) if scheduled else None
 
     torch.manual_seed(0)
-    model = mlp(8).double()
-    optimizer = adamw(model)
+    model, optimizer = pair()
     scheduler = one_cycle(optimizer)
     train(model, optimizer, scheduler=scheduler)
-    wide, grown, growth = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide, grown, growth = widen_mlp(model, optimizer)
     again = growth.schedule(scheduler, grown) if scheduled else None
     train(wide, grown, scheduler=again)
     saved = {"model": wide.state_dict(), "optimizer": grown.state_dict()}
@@ -136,16 +130,15 @@ def test_a_widened_pair_is_saved_and_resumed(scheduled, tmp_path):
         resumed.load_state_dict(saved["optimizer"])
         scheduler.load_state_dict(saved["scheduler"])
     assert torch.equal(train(fresh, resumed, scheduler=scheduler), expected)
-    with pytest.raises(UserError, match="resume: the state's groups do not name"):
+    with refused("resume: the state's groups do not name"):
         widthwise.resume(torch.optim.AdamW, fresh, adamw(fresh).state_dict())
 
 
 @pytest.mark.parametrize("settings", [{}, {"fused": True}, {"capturable": False}])
 def test_a_counter_is_where_torch_s_own_would_be(settings):
-    model = mlp(8).double()
-    optimizer = adamw(model, **settings)
+    model, optimizer = pair(**settings)
     train(model, optimizer)
-    wide, grown, _ = widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+    wide, grown, _ = widen_mlp(model, optimizer)
     fresh = adamw(times(mlp)(2), **settings)
     train(copy.deepcopy(wide), fresh, steps=0)
     step = next(iter(grown.state.values()))["step"]
@@ -183,10 +176,10 @@ def test_noise_needs_to_know_what_the_parameters_are():
     model = mlp(8).double()
     wide, _, growth = widthwise.widen(model, None, 2, times(mlp), unchecked=True)
     generator = torch.Generator()
-    with pytest.raises(UserError, match="widened without inputs"):
+    with refused("widened without inputs"):
         widthwise.perturb(wide, growth, 0.1, generator)
-    wide, _, growth = widthwise.widen(model, None, 2, times(mlp), ROWS)
-    with pytest.raises(UserError, match="choose paper or code"):
+    wide, _, growth = widen_mlp(model)
+    with refused("choose paper or code"):
         widthwise.perturb(wide, growth, 0.1, generator, convention="code-raw")
 
 
@@ -252,4 +245,4 @@ def test_a_rate_of_0_is_warned_of():
     model = mlp(8).double()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
     with pytest.warns(UserWarning, match="every learning rate is 0, as at the end of a schedule"):
-        widthwise.widen(model, optimizer, 2, times(mlp), ROWS)
+        widen_mlp(model, optimizer)

@@ -3,12 +3,12 @@
 import pytest
 import torch
 import torch.nn.utils.prune as prune
+from refusals import refused
 from torch import nn
 
 import widthwise as ww
 from benchmarks.zoo import hugging_face
 from benchmarks.zoo.small import Tied
-from widthwise.errors import UserError
 
 TOKENS = torch.randint(11, (4, 9), generator=torch.Generator().manual_seed(0))
 
@@ -53,15 +53,15 @@ def test_what_changed_is_named(change, method):
     plan = ww.plan(model, ww.roles(Tied, 32, TOKENS), "muP")
     plan.groups(1e-3)
     CHANGES[change][0](model)
-    with pytest.raises(UserError) as told:
+    with refused() as told:
         METHODS[method](plan)
-    assert CHANGES[change][1] in str(told.value) and "\n" not in str(told.value)
+    assert CHANGES[change][1] in str(told.value)
     assert str(told.value).startswith(method.partition(" ")[0])
 
 
 def test_clipping_asks_for_a_plan():
     model, roles = Tied(64), ww.roles(Tied, 32, TOKENS)
-    with pytest.raises(UserError, match="clip_grad_norm_: Roles does not say"):
+    with refused("clip_grad_norm_: Roles does not say"):
         ww.clip_grad_norm_(model.parameters(), 1.0, roles)
 
 
@@ -76,7 +76,7 @@ def test_a_tied_model_of_hugging_face_is_told_to_tie_its_weights_again():
         model = llama(64)
     plan = ww.plan(model, roles, "muP")
     model.to_empty(device="cpu")
-    with pytest.raises(UserError, match="lm_head.weight was tied to model.embed_tokens.weight"):
+    with refused("lm_head.weight was tied to model.embed_tokens.weight"):
         plan.init_(torch.Generator())
     model.tie_weights()
     plan.init_(torch.Generator())

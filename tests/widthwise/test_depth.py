@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 import torch
 from parameters import kept
+from refusals import refused
 from torch import nn
 
 import widthwise as ww
@@ -14,7 +15,6 @@ from benchmarks.zoo.hugging_face import gpt2, llama
 from benchmarks.zoo.networks import Block as DecoderBlock
 from benchmarks.zoo.networks import Decoder
 from benchmarks.zoo.small import Block, Stack
-from widthwise.errors import UserError
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +48,7 @@ def test_layers_that_are_not_alike_are_refused():
         return nn.Sequential(nn.Sequential(nn.Linear(5, size["width"]), *blocks))
 
     found = ww.roles(make, BASE, X)
-    with pytest.raises(UserError, match="0 has 3 layers at the base and 9 here, and they are not"):
+    with refused("0 has 3 layers at the base and 9 here, and they are not"):
         found.at(make(LARGE))
 
 
@@ -92,15 +92,15 @@ def test_the_branch_s_factor_acts_and_the_base_is_left_alone():
 
 
 def test_what_depth_needs_is_said():
-    with pytest.raises(UserError, match="lies in a stack of another depth .* or hold the depth"):
+    with refused("lies in a stack of another depth .* or hold the depth"):
         ww.plan(stack(LARGE), roles(), "muP")
     deep = ww.recipe("muP", depth="1/L")
-    with pytest.raises(UserError, match="branches: 'entry' is no layer of a stack"):
+    with refused("branches: 'entry' is no layer of a stack"):
         ww.plan(stack(LARGE), roles(), deep, branches=["entry"])
-    with pytest.raises(UserError, match="depth '1/l': "):
+    with refused("depth '1/l': "):
         ww.recipe("muP", depth="1/l")
     for optimizer in ("sgd", "muon"):
-        with pytest.raises(UserError, match="is known for Adam's kin, and not for"):
+        with refused("is known for Adam's kin, and not for"):
             ww.recipe("muP", optimizer, depth="1/L")
     assert ww.recipe("muP", "sgd", depth="plain").branch == ww.recipe("muP", "sgd").branch
 
@@ -164,7 +164,7 @@ class Of(nn.Module):
 def test_branches_are_found_where_a_layer_returns_what_it_is_given_plus_them(function, expected):
     make = stacked(lambda width: Of(width, function))
     if expected is None:
-        with pytest.raises(UserError, match="^plan: the residual branches of layers.0 cannot be"):
+        with refused("^plan: the residual branches of layers.0 cannot be"):
             branches(make)
         named = ww.plan(
             make(LARGE),
@@ -179,14 +179,14 @@ def test_branches_are_found_where_a_layer_returns_what_it_is_given_plus_them(fun
 
 def test_what_is_used_outside_of_a_branch_too_is_refused():
     twice = stacked(lambda w: Of(w, lambda m, x: x + m.down(m.down(m.up(m.norm(x))))))
-    with pytest.raises(UserError, match="down runs outside of its residual branches too"):
+    with refused("down runs outside of its residual branches too"):
         branches(twice)
 
     def both(m, x):
         added = m.down(m.up(m.norm(x)))
         return x + added + m.up(added)
 
-    with pytest.raises(UserError, match="is no module's output, or is used twice"):
+    with refused("is no module's output, or is used twice"):
         branches(stacked(lambda w: Of(w, both)))
 
 
@@ -281,9 +281,9 @@ def test_the_check_over_depths_passes_1_over_l_alone(llama, rule, verdicts):
 
 def test_depths_that_are_none_are_refused():
     recipe = ww.recipe("muP", depth="1/L")
-    with pytest.raises(UserError, match="depths \\[2\\]: give two or more"):
+    with refused("depths \\[2\\]: give two or more"):
         ww.coordinate_check(stack, recipe, walks, [8, 16], depths=[2])
-    with pytest.raises(UserError, match="depths .* give as many, increasing with them"):
+    with refused("depths .* give as many, increasing with them"):
         ww.transfer(stack, [recipe], walks, [8, 16], depths=[4, 2])
 
 

@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 import widthwise as ww
 from benchmarks.zoo import users
 from widthwise.__main__ import main
-from widthwise.errors import UserError
 
 FILE = f"import sys\n{Path(users.__file__).read_text()}"
 ENDS = "class Ends(nn.Module):\n    def forward(self, x):\n        sys.exit(0)\n"
@@ -120,7 +120,7 @@ def test_ctrl_c_is_a_word(tmp_path, capsys):
 def test_rules_that_are_wrong_are_a_line(rules, said, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(rules)
-    with pytest.raises(UserError) as error:
+    with refused() as error:
         ww.recipe(str(path))
     assert str(error.value).startswith(str(path)) and said in str(error.value)
 
@@ -143,7 +143,7 @@ def test_a_comparison_that_would_say_nothing_is_an_error(more, said):
         return (model(batch[0]) - batch[1]).square().mean() ** 4
 
     settings = {"recipes": ["muP"], "widths": [8, 16], "seeds": 2, "loss": loss} | more
-    with pytest.raises(UserError, match=said):
+    with refused(said):
         ww.transfer(users.make, batches=users.batches, **settings)
 
 

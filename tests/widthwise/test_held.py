@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.utils.checkpoint import checkpoint
 
 import widthwise as ww
 from benchmarks.zoo.small import Stack, by_torch
-from widthwise.errors import UserError
 
 BASE, WIDE, HEADS = 16, 64, 2
 TOKENS = torch.randint(40, (4, 9), generator=torch.Generator().manual_seed(0))
@@ -243,9 +243,8 @@ def test_a_plan_prints_the_factors_that_are_applied(width):
     ],
 )
 def test_what_no_weight_can_hold_is_refused_in_a_line(make, said):
-    with pytest.raises(UserError, match=said) as told:
+    with refused(said):
         planned(make)
-    assert "\n" not in str(told.value)
     planned(make, BASE)
 
 
@@ -256,7 +255,7 @@ def test_a_forgotten_init_is_told_where_a_gain_alone_would_hold_a_factor():
     plan = ww.plan(make(WIDE), roles, "muP")
     assert set(plan.held) == {"norm.weight", "norm.bias"}
     optimizer = torch.optim.AdamW(plan.groups(1e-3))
-    with pytest.raises(UserError, match=r"norm.weight: .* plan.init_\(\) was not called"):
+    with refused(r"norm.weight: .* plan.init_\(\) was not called"):
         plan.check(optimizer)
     plan.init_().check(optimizer)
 

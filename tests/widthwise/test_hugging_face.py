@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from refusals import refused
 
 import widthwise as ww
 from benchmarks.zoo.hugging_face import llama
-from widthwise.errors import UserError
 
 pytestmark = pytest.mark.slow  # imports transformers
 
@@ -91,7 +91,7 @@ def test_batches_of_keywords_are_checked_transferred_and_clipped():
     assert any(each.quantity == "output change" for each in check.slopes)
     found = ww.transfer(make, ["muP"], keyed, [32, 64], tune={"lr": [0.003, 0.01, 0.03]}, seeds=2)
     assert found.widths == [32, 64]
-    with pytest.raises(UserError, match="the model returns none on a batch of keywords"):
+    with refused("the model returns none on a batch of keywords"):
         ww.coordinate_check(make, "muP", [{"input_ids": batch()["input_ids"]}], [32, 64])
 
 
@@ -158,7 +158,7 @@ def test_trainer_clips_by_the_plan_and_checks_it(tmp_path):
         group["lr"] = 0.001
     torch.save(state, checkpoint / "optimizer.pt")
     model, plan = planned(1)
-    with pytest.raises(UserError, match="a schedule or a checkpoint has set it"):
+    with refused("a schedule or a checkpoint has set it"):
         clipped(tmp_path, plan, model, [PlanCallback(plan)]).train(str(checkpoint))
 
 
@@ -166,7 +166,7 @@ def test_trainer_s_own_clipping_is_refused(tmp_path):
     from widthwise.hugging_face import PlanCallback
 
     model, plan = planned(0)
-    with pytest.raises(UserError, match="max_grad_norm=1.0 clips by the plain norm"):
+    with refused("max_grad_norm=1.0 clips by the plain norm"):
         clipped(tmp_path, plan, model, [PlanCallback(plan)], max_grad_norm=1.0).train()
 
 

@@ -1,13 +1,12 @@
 """What a plan takes by patterns of names, and models that are wrapped."""
 
-import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refused
 from torch import nn
 
 import widthwise as ww
 from benchmarks.zoo.small import mlp
-from widthwise.errors import UserError
 
 TOKENS = torch.randint(20, (3, 7), generator=torch.Generator().manual_seed(0))
 GATES = {"*.gate.weight": "output"}  # a readout's row, which has a factor
@@ -86,7 +85,7 @@ def test_decay_is_by_kind_or_by_name():
     assert decayed("output", "embed.weight") == decayed("*.gate.weight") | {"embed.weight"}
     assert decayed("output", "!layers.0.*") == {"layers.1.gate.weight"}
     assert decayed() == set()
-    with pytest.raises(UserError, match="decayed: 'matrix' is no kind and no parameter"):
+    with refused("decayed: 'matrix' is no kind and no parameter"):
         decayed("matrix")
 
 
@@ -98,5 +97,5 @@ def test_a_wrapped_model_is_named():
         (nn.DataParallel(make(64)), "DataParallel: plan model.module"),
         (torch.optim.swa_utils.AveragedModel(make(64)), "AveragedModel: plan its model"),
     ):
-        with pytest.raises(UserError, match=said):
+        with refused(said):
             ww.plan(model, roles, "muP")

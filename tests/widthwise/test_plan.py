@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 import torch
+from refusals import refused
 from torch import nn
 
 import widthwise as ww
 from benchmarks.zoo import hugging_face
 from benchmarks.zoo.small import mlp
-from widthwise.errors import UserError
 from widthwise.optimizers._muon_adamw import ADJUSTMENTS, orthogonalized
 from widthwise.optimizers.known import shipped
 
@@ -40,7 +40,7 @@ def test_roles_are_those_of_the_file_they_were_saved_in(tmp_path):
     again = ww.Roles.load(tmp_path / "roles.json")
     assert (again.found, again.attention, str(again)) == (roles.found, roles.attention, str(roles))
     (tmp_path / "roles.json").write_text("{}")
-    with pytest.raises(UserError, match="is no file that Roles.save wrote"):
+    with refused("is no file that Roles.save wrote"):
         ww.Roles.load(tmp_path / "roles.json")
 
 
@@ -61,7 +61,7 @@ def test_make_may_take_a_mapping_and_inputs_may_be_keywords():
     assert {name.removeprefix("body."): role for name, role in roles.items()}.keys() == {
         *ww.roles(make, BASE, ROWS)
     }
-    with pytest.raises(UserError, match='has no "width"'):
+    with refused('has no "width"'):
         ww.roles(make, {"depth": 2}, ROWS)
 
 
@@ -99,7 +99,7 @@ def test_torch_s_muon_takes_the_hidden_matrices_with_a_rate_of_their_own():
     )
     plan.check([muon, rest])
     assert [g["lr"] for g in muon.param_groups] == [0.05]
-    with pytest.raises(UserError, match="is trained and is not in the optimizer"):
+    with refused("is trained and is not in the optimizer"):
         plan.check(rest)
 
 
@@ -125,10 +125,10 @@ def test_lion_and_an_optimizer_of_a_file_have_groups_like_adamw_s_without_eps(tm
         assert all("eps" not in g for g in groups)
         plan.check(Lion(groups))
     assert ww.recipe("muP", Lion).optimizer.kind is Lion
-    with pytest.raises(UserError, match="has no such class"):
+    with refused("has no such class"):
         _ = ww.recipe("muP", "soap").optimizer.kind
     path.write_text("UPDATE = 3")
-    with pytest.raises(UserError, match="defines no UPDATE, a widthwise.Update"):
+    with refused("defines no UPDATE, a widthwise.Update"):
         ww.recipe("muP", str(path))
     assert {"sgd", "adamw", "muon", "lion", "soap"} <= shipped().keys()
 
@@ -148,7 +148,7 @@ def test_the_clipped_norm_is_the_narrow_model_s():
         else:
             norms.append(ww.clip_grad_norm_(model.parameters(), 1e-3, widths))
     torch.testing.assert_close(norms[1:], norms[:1] * 2)
-    with pytest.raises(UserError, match="is not of the plan's model"):
+    with refused("is not of the plan's model"):
         ww.clip_grad_norm_(make(BASE).parameters(), 1.0, plan)
 
 
@@ -227,7 +227,7 @@ def test_a_class_is_known_by_what_it_does():
     assert theirs is None or ww.recipe("muP", theirs).optimizer.kind is theirs
     assert type(ww.recipe("muP", "muon").optimizer.kind) is type(Muon)
     for kind in (Other, Muon):
-        with pytest.raises(UserError, match=f"{kind.__name__}: .*a file that defines UPDATE"):
+        with refused(f"{kind.__name__}: .*a file that defines UPDATE"):
             ww.recipe("muP", kind)
 
 
