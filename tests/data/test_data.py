@@ -275,13 +275,17 @@ def test_rows_are_known_as_the_published_files(monkeypatch):
     assert not wikitext2.is_published({"train": ["", " = b = \n"]})
 
 
+def prepared(folder, data):
+    """The manifest of a prepared text."""
+    write_bytes(folder / "train.txt", data)
+    entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
+    write_sealed(folder / "manifest.json", {"splits": {"train": entry}})
+    return folder / "manifest.json"
+
+
 @pytest.fixture
 def corpus(tmp_path, small_text):
-    data = small_text.encode()
-    write_bytes(tmp_path / "train.txt", data)
-    entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
-    write_sealed(tmp_path / "manifest.json", {"splits": {"train": entry}})
-    return tmp_path / "manifest.json"
+    return prepared(tmp_path, small_text.encode())
 
 
 def test_tokens_decode_to_the_text_and_are_the_same_every_time(corpus, small_text):
@@ -302,11 +306,8 @@ def test_tokens_decode_to_the_text_and_are_the_same_every_time(corpus, small_tex
 
 
 def test_a_vocabulary_that_cannot_be_reached_is_reported_not_refused(tmp_path, capsys):
-    data = b"only a few words here . only a few ."
-    write_bytes(tmp_path / "train.txt", data)
-    entry = {"file": "train.txt", "bytes": len(data), "sha256": sha256(data)}
-    write_sealed(tmp_path / "manifest.json", {"splits": {"train": entry}})
-    tokenization.tokenize(tmp_path / "manifest.json", 32_768, tmp_path / "m" / "tokens.json")
+    text = prepared(tmp_path, b"only a few words here . only a few .")
+    tokenization.tokenize(text, 32_768, tmp_path / "m" / "tokens.json")
     manifest, _ = tokenization.load_tokens(tmp_path / "m" / "tokens.json")
     assert manifest["vocab_reached"] < 60
     assert (

@@ -51,24 +51,27 @@ def documents(small_text):
     return [*articles[:40], "", *articles[40:]]
 
 
+def in_splits(documents):
+    """A fifth of the documents are held out."""
+    part = len(documents) // 5
+    return {"train": documents[part:], "valid": documents[:part]}
+
+
 def write_parquet(folder, documents, columns):
     """A train and a validation shard with all the hub's columns."""
-    part = len(documents) // 5
-    for name, texts in {"train": documents[part:], "valid": documents[:part]}.items():
+    for name, texts in in_splits(documents).items():
         table = {"text": texts} | {key: [value] * len(texts) for key, value in columns.items()}
         pq.write_table(pa.table(table), folder / f"{name}-00000-of-00001.parquet")
 
 
 def write_json_lines(folder, documents):
-    part = len(documents) // 5
-    for name, texts in {"train": documents[part:], "valid": documents[:part]}.items():
+    for name, texts in in_splits(documents).items():
         lines = (json.dumps({"text": text, **FINEWEB}) + "\n" for text in texts)
         (folder / f"{name}.jsonl").write_text("".join(lines))
 
 
 def write_lines(folder, documents):
-    part = len(documents) // 5
-    for name, texts in {"train": documents[part:], "valid": documents[:part]}.items():
+    for name, texts in in_splits(documents).items():
         (folder / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
 
 

@@ -189,14 +189,16 @@ def test_sizes_that_do_not_divide_are_refused(changes, message):
         models.build(SMALL | changes, "SP")
 
 
+FEW = {
+    **{"name": "vit", "width": 8, "depth": 1, "heads": 2, "expansion": 2, "base_width": 1},
+    **{"patch": 2, "resolution": 4, "classes": 3},
+}
+
+
 def test_positions_of_order_one_change_the_initial_positions_alone():
     """Footnote 39 calls any C_PE of order one acceptable."""
-    settings = {
-        **{"name": "vit", "width": 8, "depth": 1, "heads": 2, "expansion": 2, "base_width": 1},
-        **{"patch": 2, "resolution": 4, "classes": 3},
-    }
-    plain = models.build(settings, "SP")
-    changed = models.build(settings | {"constants": {"positions": 1.0}}, "SP")
+    plain = models.build(FEW, "SP")
+    changed = models.build(FEW | {"constants": {"positions": 1.0}}, "SP")
     for net in (plain, changed):
         models.draw(net, "SP", 0)
     for (name, one), (_, other) in zip(
@@ -204,18 +206,12 @@ def test_positions_of_order_one_change_the_initial_positions_alone():
     ):
         assert torch.allclose(one, (50 if name == "positions" else 1) * other)
     with refused(r"constants of \['C_U'\]: choose from"):
-        models.build(settings | {"constants": {"C_U": 1.0}}, "SP")
+        models.build(FEW | {"constants": {"C_U": 1.0}}, "SP")
 
 
 def test_a_factor_of_zero_leaves_a_parameter_as_it_begins():
     """Footnote 44's own experiment: the head's bias turned off. It has no decay to divide by 0."""
-    net = models.build(
-        {
-            **{"name": "vit", "width": 8, "depth": 1, "heads": 2, "expansion": 2, "base_width": 1},
-            **{"patch": 2, "resolution": 4, "classes": 3},
-        },
-        "SP",
-    )
+    net = models.build(FEW, "SP")
     groups = parametrization.plan(
         net, None, parametrization.recipe("neural-tangent", "adamw")
     ).groups(1.0, 0.1, factors={"head.bias": 0.0})

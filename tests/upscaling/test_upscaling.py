@@ -291,16 +291,20 @@ LAYERS = {
 }
 
 
+def goes_on(model, optimizer, factor, make, x):
+    """Widened after three steps, the pair trains as the narrow one does."""
+    descend(model, optimizer, x, 3)
+    wide, grown, _ = widthwise.widen(model, optimizer, factor, make, x)
+    after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
+    torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_of_torch_widen(name):
     make = image_net(LAYERS[name])
     model = make(1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-3)
-    x = pictures()
-    descend(model, optimizer, x, 3)
-    wide, grown, _ = widthwise.widen(model, optimizer, 3, make, x)
-    after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
-    torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
+    goes_on(model, optimizer, 3, make, pictures())
 
 
 def test_modes_dtypes_and_gradients_off_are_the_narrow_one_s():
@@ -383,11 +387,7 @@ def test_widths_of_a_user_s_module_may_grow_apart(kind, factor):
     torch.manual_seed(0)
     model = apart(kind)((1, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    x = torch.randn(6, 5, dtype=torch.float64)
-    descend(model, optimizer, x, 3)
-    wide, grown, _ = widthwise.widen(model, optimizer, factor, apart(kind), x)
-    after, expected = descend(wide, grown, x, 10), descend(model, optimizer, x, 10)
-    torch.testing.assert_close(after, expected, rtol=0, atol=1e-11)
+    goes_on(model, optimizer, factor, apart(kind), torch.randn(6, 5, dtype=torch.float64))
 
 
 def test_a_matrix_whose_input_axis_is_unknown_is_refused_without_inputs():
