@@ -405,11 +405,10 @@ def test_settings_are_read_off_the_studies():
                 value = value[key]
             assert word == f"{value:,}"
     assert found["steps"].differs and not all(row.differs for row in rows)
-    divided = [row for row in rows if row.name == "init.embedding"]
-    stages = ("narrow", "middle", "wide", "tuning")
+    divided = [row for row in rows if row.name == "lr.embedding"]
+    stages = (("narrow", "tuning"), ("middle",), ("wide",))
     assert [row.runs for row in divided] == [
-        ("width_and_vocabulary", *(f"figure3/{stage}" for stage in stages)),
-        ("unit_init/embedding_alone",),
+        tuple(f"figure3/{stage}" for stage in some) for some in stages
     ]
     assert found["wikitext2"].paper.startswith("WikiText-2")
 

@@ -4,12 +4,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from widened import adamw
 
 import widthwise
 from benchmarks.zoo.small import times
 from benchmarks.zoo.to_widen import ROWS, cases, mlp
 from repro.errors import UserError
-from tests.upscaling.test_own_widening import HEAVY, adam, apart, step
+from tests.upscaling.test_own_widening import HEAVY, apart, step
 
 CASES = {name: case for name, case in cases().items() if not any(h in name for h in HEAVY)}
 # What takes a statistic over an axis that grows, or scales logits by it -> the layer that is named.
@@ -27,9 +28,9 @@ REFUSED = {
 def trained(make, inputs=ROWS):
     torch.manual_seed(0)
     model = make(8).double()
-    optimizer = adam(model)
+    optimizer = adamw(model, lr=0.02)
     for _ in range(2):
-        step(model, [optimizer], inputs)
+        step(model, optimizer, x=inputs)
     return model, optimizer
 
 
@@ -50,7 +51,7 @@ def test_zeros_keep_the_function_or_name_the_layer_that_counts_them(name):
     model.eval(), wide.eval()
     # A mixer's last bias moves the new channels from 0, so that they train.
     steps = 1 if "Mixer" in name else 6
-    assert apart((model, [optimizer]), (wide, [grown]), steps, inputs) <= 1e-12
+    assert apart((model, optimizer), (wide, grown), steps, inputs) <= 1e-12
 
 
 class Attention(nn.Module):
@@ -74,7 +75,7 @@ def test_logits_that_fall_with_head_dim_are_held_where_that_is_asked_for():
         model, optimizer, 4, times(Attention), ROWS, by="zeros", scale_logits=True
     )
     assert growth["q.weight"].weight == pytest.approx(2)
-    assert apart((model, [optimizer]), (wide, [grown])) <= 1e-12
+    assert apart((model, optimizer), (wide, grown)) <= 1e-12
 
 
 def test_zeros_have_no_state_until_noise_frees_them(tmp_path):
@@ -91,14 +92,14 @@ def test_zeros_have_no_state_until_noise_frees_them(tmp_path):
     assert widthwise.upscaling.subspace_distance(wide.named_parameters(), growth)[0] == 0
     widthwise.perturb(wide, growth, 0.1, torch.Generator().manual_seed(1))
     assert widthwise.upscaling.subspace_distance(wide.named_parameters(), growth)[0] > 0.1
-    step(wide, [grown])
+    step(wide, grown)
     # Saved and resumed it goes on with the same steps.
     torch.save([wide.state_dict(), grown.state_dict()], tmp_path / "saved.pt")
     weights, state = torch.load(tmp_path / "saved.pt")
     again = mlp(24).double()
     again.load_state_dict(weights)
     resumed = widthwise.resume(torch.optim.AdamW, again, state)
-    assert apart((wide, [grown]), (again, [resumed])) == 0
+    assert apart((wide, grown), (again, resumed)) == 0
 
 
 @pytest.mark.parametrize("traced", [True, False])
@@ -106,8 +107,8 @@ def test_shrinking_draws_new_entries_by_the_recipe_at_the_wide_width(traced):
     make = times(lambda width: mlp(32 * width // 8))
     torch.manual_seed(0)
     model = make(1).double()
-    optimizer = adam(model)
-    step(model, [optimizer])
+    optimizer = adamw(model, lr=0.02)
+    step(model, optimizer)
     model.get_parameter("0.weight").grad = torch.ones_like(model.get_parameter("0.weight"))
     plans = []
 
