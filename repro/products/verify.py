@@ -218,7 +218,7 @@ def changed(new: Results, old: Results, same_data: bool) -> str:
     otherwise their intervals must overlap.
     """
     before, after = _by_id(old), _by_id(new)
-    for name in before.keys() ^ after.keys():
+    for name in [n for n in (*after, *before) if (n in before) != (n in after)]:
         return f"{name} is {'measured no more' if name in before else 'not of the record'}"
     for name, row in after.items():
         earlier = before[name]
