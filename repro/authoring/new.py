@@ -245,9 +245,11 @@ def _written(files: dict[str, str], figure_name: str, dry: bool = False) -> list
         path.write_text(text)
     if dry:
         call = [sys.executable, "-m", "snakemake", "-n", f"figures/{figure_name}.pdf"]
-        done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT)
-        for file in files:
-            Path(ROOT, file).unlink()
+        try:
+            done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT)
+        finally:  # also where it is stopped
+            for file in files:
+                Path(ROOT, file).unlink()
         said = [line for line in (done.stdout + done.stderr).splitlines() if " jobs" in line][:1]
         return [*(f"would write {file}" for file in files), *(said or [done.stderr.strip()])]
     # Of another process, which lists the folders anew.

@@ -42,7 +42,7 @@ COPY = 10_000_000  # between the numbers of seeds of tables that are put togethe
 
 @dataclass(frozen=True)
 class Promise:
-    """What a design promises of one claim, with noise at its upper bound and intervals calibrated.
+    """What a design promises of one test, with noise at its upper bound and intervals calibrated.
 
     power: share of tables that agree under the paper's law. told: share of verdicts with the truth
     where the table has it. error: the largest share of false ones, and the law that gives it.
@@ -76,17 +76,17 @@ class Design:
     seconds: float
     promises: Mapping[str, Promise]
 
-    def tells(self, claims: Sequence[str]) -> bool:
+    def tells(self, tests: Sequence[str]) -> bool:
         """Whether it keeps what the register asks of these."""
-        return all(self.promises[claim].kept for claim in claims)
+        return all(self.promises[test].kept for test in tests)
 
     @property
     def lines(self) -> list[str]:
-        """Price and seeds, then a line a claim."""
+        """Price and seeds, then a line a test."""
         seeds = "; ".join(f"{arm} {number}" for arm, number in self.seeds.items())
         without = f"; without {self.without}" if self.without else ""
         head = f"{self.seconds:.0f} s of a core, {self.runs} runs: {seeds}{without}"
-        return [head, *(f"  {claim}: {each}" for claim, each in self.promises.items())]
+        return [head, *(f"  {test}: {each}" for test, each in self.promises.items())]
 
 
 class Source:
@@ -223,14 +223,14 @@ def promised(
     figure_name: str,
     table: "pd.DataFrame",
     draws: int,
-    cut: Callable | None = None,
-    copies: int = 1,
+    cut: Callable,
+    copies: int,
 ) -> dict[str, Promise]:
-    """Claim -> what a design promises of it. cut, copies: as from `Source`; None: of the table."""
+    """Test -> what a design promises of it. cut, copies: as from `Source`."""
     scale, embedded = suite.config.scale, suite.is_embedded(figure_name)
     figure = figure_named(figure_name)
-    claims = trials.tested(figure_name, scale, embedded)
-    names = dict.fromkeys(law for claim in claims for law in figure.laws[claim.id].names)
+    tests = trials.tested(figure_name, scale, embedded)
+    names = dict.fromkeys(law for test in tests for law in figure.laws[test.id].names)
     with called(figure_name, "measure"):
         here = figure.measure(table, scale)
     found = {
@@ -238,11 +238,11 @@ def promised(
         for law in names
     }
 
-    def promise(claim: Test) -> Promise:
-        its, recorded = figure.laws[claim.id], here[claim.id]
+    def promise(test: Test) -> Promise:
+        its, recorded = figure.laws[test.id], here[test.id]
         times = upper(recorded.degrees)
-        under = {law: noisier(found[law][claim.id], times) for law in its.names}
-        own, bound = under[its.paper], trials.bound_of(claim, scale)
+        under = {law: noisier(found[law][test.id], times) for law in its.names}
+        own, bound = under[its.paper], trials.bound_of(test, scale)
         at = {its.edge: under[its.edge]} if its.edge else trials.at_edges(bound, own)
         calibration = max((factor_for(bound, v, DIFFERS) for v in at.values()), default=1.0)
         strict = max(calibration, *(factor_for(bound, under[r], AGREES) for r in its.rivals))
@@ -260,16 +260,16 @@ def promised(
         false += [(share(values, DIFFERS), edge) for edge, values in at.items()]
         return Promise(share(own, AGREES), share(there, AGREES, DIFFERS), *max(false))
 
-    return {claim.id: promise(claim) for claim in claims}
+    return {test.id: promise(test) for test in tests}
 
 
 def designs(
-    source: Source, query: str, claims: Sequence[str], draws: int = DRAWS
+    source: Source, query: str, tests: Sequence[str], draws: int = DRAWS
 ) -> Iterator[Design]:
     """Designs that were tried: as many seeds as the table has, twice as many where those tell too
     little, and then fewer of arm after arm, the dearest first.
 
-    claims: that a design must tell, but for those that even the first ones do not.
+    tests: that a design must tell, but for those that even the first ones do not.
     """
     left = source.without(query)
     recorded = source.recorded(left)
@@ -277,11 +277,11 @@ def designs(
     first = {arm: max(n, FEWEST) if arm in judged else n for arm, n in recorded.items()}
     best = source.design(first, query, draws)
     yield best
-    if not best.tells(claims):
+    if not best.tells(tests):
         twice = {arm: 2 * n if arm in judged else n for arm, n in first.items()}
         best = source.design(twice, query, draws)
         yield best
-    asked = [claim for claim in claims if best.promises[claim].kept]
+    asked = [test for test in tests if best.promises[test].kept]
 
     def each(arm: str) -> float:
         return source.price({**dict.fromkeys(recorded, 0), arm: 1}, left)[1]
@@ -335,10 +335,10 @@ def plan(
     queries: each is left out in turn. seeds: `ARM N; ARM N`, of that design alone; a part of an
     arm's name will do, and an arm that is not named has as many as in the table.
     """
-    claims = [
+    tests = [
         c.id for c in trials.tested(figure_name, suite.config.scale, suite.is_embedded(figure_name))
     ]
-    if not claims:
+    if not tests:
         raise UserError(
             f"{figure_name}: no test of it with laws, by which it is planned, binds here"
         )
@@ -346,7 +346,7 @@ def plan(
     for query in queries:
         asked = named(source, query, seeds) if seeds else {}
         for each in (
-            [source.design(asked, query, DRAWS)] if asked else designs(source, query, claims)
+            [source.design(asked, query, DRAWS)] if asked else designs(source, query, tests)
         ):
             yield from each.lines
             tried.append(each)

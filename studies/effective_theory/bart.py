@@ -7,6 +7,8 @@ standard_best and neural_tangent_best (ours, not at paper scale): the same run w
 Paper scale: our grid, from two octaves below the printed 1e-3 to one above; it grows if the best
 run is at its edge. Reduced: the grids contain the optima of eight seeds on record (2^-7 and, of
 neural-tangent, 2^-8), the quarter of each that is judged, and an octave above; they grow likewise.
+Standard's lacks 2^-8, where none of those seeds was best: a seed that is best there has its harm by
+a low rate understated.
 """
 
 from repro.core.seeds import of_arm
