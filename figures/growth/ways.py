@@ -153,13 +153,14 @@ class Ends:
         }
 
     def problem(self):
-        """Which ways have their best rate at the end of what was tried."""
+        """Which have their best rate at the end of what was tried, of all that are judged."""
         grid = run_sweeps.Grid(["lr"], "train_loss")
         return run_sweeps.by_name(
             {
                 f"{stage.removeprefix(RATES)}, factor {factor}, budget {budget}": grid.edge(rows)
                 for (stage, factor, budget), rows in self.rows.items()
                 if stage.startswith(RATES)
+                and (stage[len(RATES) :] in (SHRINK, SCRATCH) or (factor, budget) == (TWO, LOW))
             }
         )
 

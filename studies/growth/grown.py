@@ -107,7 +107,7 @@ STAGES |= ways(
     steps=nights({"smoke": [4, 8], "reduced": [300, 1_380], "overnight": [1_000, 5_000]}),
     window=nights({"smoke": 2, "reduced": 30, "overnight": 100}),
     rates=nights(
-        {"smoke": octaves(-6, -5), "reduced": octaves(-7, -3), "overnight": octaves(-7, -3)}
+        {"smoke": octaves(-6, -5), "reduced": octaves(-9, -4), "overnight": octaves(-9, -4)}
     ),
     seeds=nights(
         {
