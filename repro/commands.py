@@ -278,16 +278,3 @@ def verify(suite: "Suite", arguments: Namespace) -> str | None:
         write_json(arguments.log, verify.log(suite, outcomes))
     verify.check(suite, outcomes)
     return None
-
-
-def coordinate_check(suite: "Suite", arguments: Namespace) -> str:
-    """Slope of activation sizes against width; status 1 where they depend on it."""
-    from repro.checks.coordinate_check import check
-    from repro.errors import UserError
-
-    asked = arguments.what, arguments.model, arguments.widths
-    found = check(*asked, arguments.steps, arguments.seeds)
-    if not found.passed:
-        print(found, flush=True)
-        raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
-    return str(found)

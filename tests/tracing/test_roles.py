@@ -3,11 +3,11 @@
 import pytest
 import torch
 from refusals import refused
+from tiny import MODELS, tiny_run
 from torch import nn
 
 from benchmarks.zoo import hugging_face
 from repro import models
-from repro.checks.tiny import MODELS, tiny_run
 from repro.core.spec import override
 from repro.data.random_data import random_data
 from repro.tasks import TASKS
