@@ -126,15 +126,9 @@ def parser() -> argparse.ArgumentParser:
     added = add("plan", figure={})
     words = "first run it on so many seeds that judge nothing; 0: on as many as the design has"
     added.add_argument("--pilot", type=int, choices=range(101), metavar="N", help=words)
-    words = "a table that is there, with what it took beside it as JSON; default: the record's"
-    added.add_argument("--table", type=Path, metavar="CSV", help=words)
-    words = "rows to leave out, as `lr < 0.01`; given several times, each is tried"
-    added.add_argument("--without", action="append", metavar="QUERY", help=words)
     words = "of one design, as `narrow 24; wide 6`; default: the fewest that tell every test"
     added.add_argument("--seeds", default="", metavar="ARMS", help=words)
     added = add("register", test={})
-    words = "the plan that `plan` wrote; default: where it writes it"
-    added.add_argument("--plan", type=Path, metavar="JSON", help=words)
     words = "those of the claim, as `narrow 24; wide 6`; default: all of its figure's"
     added.add_argument("--arms", default="", help=words)
     added.add_argument("--window", default="", help="what a final loss is the mean over")

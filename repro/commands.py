@@ -218,11 +218,10 @@ def plan(suite: "Suite", arguments: Namespace) -> None:
     """Designs that tell a figure's tests, beside their price, from its record or a pilot."""
     from repro.authoring import planning, registering
 
-    figure, table = arguments.figure, arguments.table
+    figure, table = arguments.figure, None
     if arguments.pilot is not None:
         table = registering.pilot(suite, figure, arguments.pilot or None)
-    asked = arguments.without or [""], arguments.seeds
-    for line in planning.plan(suite, figure, table, *asked):
+    for line in planning.plan(suite, figure, table, arguments.seeds):
         print(line, flush=True)
 
 
@@ -231,7 +230,7 @@ def register(suite: "Suite", arguments: Namespace) -> str:
     from repro.authoring import registering
 
     typed = {"why": arguments.why, "known": arguments.known, "window": arguments.window}
-    return registering.row(suite, arguments.test, arguments.plan, typed, arguments.arms)
+    return registering.row(suite, arguments.test, typed, arguments.arms)
 
 
 def seeds(suite: "Suite", arguments: Namespace) -> str:
