@@ -67,7 +67,7 @@ print(json.dumps([name for name in sys.modules if name.split(".")[0] in {ours}])
     ("call", "most"),
     [
         (("show", "embedding_lr"), 150),
-        (("show", "embedding_lr/fig3.sqrt-d-rule-as-printed"), 330),
+        (("show", "embedding_lr/fig3.sqrt-d-rule-as-printed"), 160),
         (("show",), 345),
     ],
     ids=["a paper", "a test", "all figures"],
