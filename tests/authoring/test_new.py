@@ -14,7 +14,6 @@ from repro.core.suite import load
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.products import verify
-from repro.products.known import find_all
 from repro.verdicts.answers import CONTROL, of_one_run
 from repro.verdicts.figure import again, figure_named
 
@@ -165,11 +164,3 @@ def test_a_paper_that_is_not_run_yet_fails_no_verification_of_the_others():
     for outcomes in ([missing], [missing, lost], [lost, replace(lost, tier="identical")]):
         with pytest.raises(UserError, match="have no record"):
             verify.check(suite, outcomes)
-
-
-def test_the_scoreboard_of_all_figures_leaves_out_what_is_not_run_yet(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    overnight, asked = load(["scale=overnight"]), ["embedding_lr/fig3", "rate_transfer/distance"]
-    assert [e.figure for e in find_all(overnight, asked, asked=False)] == ["embedding_lr/fig3"]
-    with pytest.raises(UserError, match="rate_transfer/distance: has no data"):
-        find_all(overnight, asked)
