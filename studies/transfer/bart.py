@@ -8,7 +8,7 @@ On a workstation 32 blocks of 256 tokens for 1,000 steps, three widths: 2.4 hour
 """
 
 from repro.core.study import octaves
-from studies.transfer._workload import CHOSEN, SIX, TIED, workload
+from studies.transfer._workload import TIED, workload
 
 SMALL = {
     "data.dataset": "ccnews",
@@ -79,7 +79,4 @@ STAGES = workload(
     },
     parametrizations=TIED,
     ratios=[1.0, 4.0, 16.0],
-    seeds=SIX,
-    night={},
-    chosen=f"{CHOSEN}; of this workload one trial of another seed was seen",
 )

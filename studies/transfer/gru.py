@@ -8,7 +8,7 @@ Reduced: length, batch and rates are the decoder's; one trial of another seed (9
 narrow model was best at 2^-5 and ratio 4 and whose wide one under SP at 2^-6.
 """
 
-from studies.transfer._workload import CHOSEN, LR, SHORT_TEXT, SIX, TEXT, WORKSTATION, workload
+from studies.transfer._workload import LR, SHORT_TEXT, TEXT, WORKSTATION, workload
 
 SMALL = SHORT_TEXT | {"model.depth": 1, "precision": "float32"}
 STAGES = workload(
@@ -36,7 +36,4 @@ STAGES = workload(
         "paper": {},
     },
     lr=LR,
-    seeds=SIX,
-    night={},
-    chosen=f"{CHOSEN}; of this workload one trial of another seed was seen",
 )
