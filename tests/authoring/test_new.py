@@ -73,7 +73,7 @@ def test_a_figure_again_shows_other_runs_by_the_same_claims():
 
 def test_what_is_written_is_python_and_names_what_was_asked(written):
     new.figure("upscaling/mine", of="upscaling/fig8", seeds=2)
-    new.figure("transfer/own", of="transfer/decoder_muon", widths=[8, 16], rates=[0.5])
+    new.figure("transfer/own", of="transfer/shift", widths=[8, 16], rates=[0.5])
     new.figure("embedding_lr/bare", widths=[32, 64], seeds=4)
     new.paper("another", "2511.01734v2")
     for file, text in written.items():
@@ -81,7 +81,7 @@ def test_what_is_written_is_python_and_names_what_was_asked(written):
         assert not (ROOT / file).exists()
     assert "STAGES = {" in written["studies/upscaling/mine_runs.py"]
     assert '"seed": [9000, 9001]' in written["studies/upscaling/mine_runs.py"]
-    axes = written["studies/transfer/own_runs.py"]
+    axes = written["studies/transfer/own_decoder.py"]
     assert '"model.width": [8, 16]' in axes and '"lr": [0.5]' in axes
     assert '"width": [32, 64], "seed": [0, 1, 2, 3]' in written["studies/embedding_lr/bare_runs.py"]
     assert "version = 2" in written["studies/another/paper.toml"]

@@ -291,7 +291,7 @@ def test_a_stranger_s_file_is_run_recorded_and_trained_anew(tmp_path, monkeypatc
 
 
 class Last:
-    """Draws the last cell: the ViT's wide models."""
+    """Draws the last cell: the GRU's wide models."""
 
     def choice(self, each):
         return each[-1]
