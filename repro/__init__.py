@@ -10,7 +10,6 @@ verdicts/      what is claimed, and how it is judged
 workflow/      jobs in their order, with Snakemake and without
 core/          what is run, and a job carried out
 lineage/       where results come from: checkout, code, provenance
-checks/        checks of the suite's models while they train
 tasks/         what one run does
 training/      how a model is trained
 models/        the models, and the role of each of their parameters

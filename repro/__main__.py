@@ -37,7 +37,6 @@ WORDS = {  # argument -> what it is
     "figure": "as in `show`: embedding_lr/fig3",
     "name": "of figures of several papers: fig3",
     "entry": "defines NAME and rules(family) or PARAMETRIZATION (CONTRIBUTING.md)",
-    "parametrization": "SP, muP, LVP, another of widthwise's tables, or a file's path",
     "dataset": "a file of data/, without .py",
     "paper": "a folder of studies/",
     "vocab_size": "number of tokens to tell apart",
@@ -47,20 +46,21 @@ WORDS = {  # argument -> what it is
     "picture": "its folder: results/<scale>/<data>/<paper>/<figure>/<key>",
 }
 WAS = {  # commands of before, for one version
-    "list": "show",
-    "papers": "show",
-    "explain": "show",
-    "scoreboard": "show statements",
-    "registered": "show registered",
-    "laws": "show laws",
-    "board": "show board",
-    "cost": "show cost",
-    "bounds": "show",
-    "rejudge": "record --again",
-    "tidy": "verify --tidy",
-    "reduce": "make",
-    "draw": "make",
-    "pilot": "plan --pilot",
+    "list": "repro show",
+    "papers": "repro show",
+    "explain": "repro show",
+    "scoreboard": "repro show statements",
+    "registered": "repro show registered",
+    "laws": "repro show laws",
+    "board": "repro show board",
+    "cost": "repro show cost",
+    "bounds": "repro show",
+    "rejudge": "repro record --again",
+    "tidy": "repro verify --tidy",
+    "reduce": "repro make",
+    "draw": "repro make",
+    "coordinate-check": "widthwise check",
+    "pilot": "repro plan --pilot",
 }
 FORCED = {
     "compile": "compile the model's blocks on CUDA, also of a short run",
@@ -115,15 +115,6 @@ def parser() -> argparse.ArgumentParser:
     tidy = "only list what lies in results/ that no configuration of this scale and data names"
     added.add_argument("--tidy", action="store_true", help=tidy)
 
-    group("A parametrization")
-    added = add("coordinate-check", what={"metavar": "parametrization"})
-    added.add_argument("--model", default="decoder", help="decoder, mlp, resnet, gpt2, vit or bart")
-    added.add_argument("--widths", type=number, nargs="+", help="in place of the model's own")
-    added.add_argument("--steps", type=int, default=4, help="training steps; default: 4")
-    added.add_argument(
-        "--seeds", type=int, default=4, choices=range(1, 101), metavar="N", help="default: 4"
-    )
-
     group("For authors: what is on record, and how far its tests can be trusted")
     unclean = "also what is of changed files or of several versions of its code; marks the record"
     added = add("record")
@@ -135,15 +126,9 @@ def parser() -> argparse.ArgumentParser:
     added = add("plan", figure={})
     words = "first run it on so many seeds that judge nothing; 0: on as many as the design has"
     added.add_argument("--pilot", type=int, choices=range(101), metavar="N", help=words)
-    words = "a table that is there, with what it took beside it as JSON; default: the record's"
-    added.add_argument("--table", type=Path, metavar="CSV", help=words)
-    words = "rows to leave out, as `lr < 0.01`; given several times, each is tried"
-    added.add_argument("--without", action="append", metavar="QUERY", help=words)
     words = "of one design, as `narrow 24; wide 6`; default: the fewest that tell every test"
     added.add_argument("--seeds", default="", metavar="ARMS", help=words)
     added = add("register", test={})
-    words = "the plan that `plan` wrote; default: where it writes it"
-    added.add_argument("--plan", type=Path, metavar="JSON", help=words)
     words = "those of the claim, as `narrow 24; wide 6`; default: all of its figure's"
     added.add_argument("--arms", default="", help=words)
     added.add_argument("--window", default="", help="what a final loss is the mean over")
@@ -284,7 +269,7 @@ def main(words: list[str] | None = None) -> int:
     exit status."""
     words = sys.argv[1:] if words is None else words
     if words and (now := WAS.get(words[0])):
-        print(f"error: repro {words[0]} is repro {now} now", file=sys.stderr)
+        print(f"error: repro {words[0]} is {now} now", file=sys.stderr)
         return 2
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):

@@ -218,11 +218,10 @@ def plan(suite: "Suite", arguments: Namespace) -> None:
     """Designs that tell a figure's tests, beside their price, from its record or a pilot."""
     from repro.authoring import planning, registering
 
-    figure, table = arguments.figure, arguments.table
+    figure, table = arguments.figure, None
     if arguments.pilot is not None:
         table = registering.pilot(suite, figure, arguments.pilot or None)
-    asked = arguments.without or [""], arguments.seeds
-    for line in planning.plan(suite, figure, table, *asked):
+    for line in planning.plan(suite, figure, table, arguments.seeds):
         print(line, flush=True)
 
 
@@ -231,7 +230,7 @@ def register(suite: "Suite", arguments: Namespace) -> str:
     from repro.authoring import registering
 
     typed = {"why": arguments.why, "known": arguments.known, "window": arguments.window}
-    return registering.row(suite, arguments.test, arguments.plan, typed, arguments.arms)
+    return registering.row(suite, arguments.test, typed, arguments.arms)
 
 
 def seeds(suite: "Suite", arguments: Namespace) -> str:
@@ -278,16 +277,3 @@ def verify(suite: "Suite", arguments: Namespace) -> str | None:
         write_json(arguments.log, verify.log(suite, outcomes))
     verify.check(suite, outcomes)
     return None
-
-
-def coordinate_check(suite: "Suite", arguments: Namespace) -> str:
-    """Slope of activation sizes against width; status 1 where they depend on it."""
-    from repro.checks.coordinate_check import check
-    from repro.errors import UserError
-
-    asked = arguments.what, arguments.model, arguments.widths
-    found = check(*asked, arguments.steps, arguments.seeds)
-    if not found.passed:
-        print(found, flush=True)
-        raise UserError(f"coordinate-check: {arguments.what}: {found.reason}")
-    return str(found)

@@ -37,7 +37,6 @@ CALLS = {
     "denoising": ["denoising", "--samples", "512", "--repeats", "1"],
     "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
     "workflow": ["workflow", "--dry-run"],
-    "library": ["library", "--shrink", "4"],
     "calibration": ["calibration", "--only", "MLP by hand, SGD"],
     "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
     "hyperball": [
@@ -87,7 +86,6 @@ LONG = (
     "overheads",
     "workflow",
     "step llm",
-    "library",
     "architectures",
     "rates",
     "recipes",

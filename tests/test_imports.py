@@ -42,7 +42,6 @@ def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithme
         "covtype": ["covtype.data"],
         "covtype_long": ["covtype.data"],
         "cifar100": ["train.npz", "test.npz"],
-        "cifar100_long": ["train.npz", "test.npz"],
     }
     every = sorted({file for files in known.values() for file in files})
     for name in folders:

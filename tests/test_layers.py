@@ -31,7 +31,7 @@ SUITE = {
     "benchmarks": {
         *("studies", "repro.__main__", "repro.lineage", "repro.core", "repro.workflow"),
         *("repro.tasks", "repro.training"),
-        *("repro.checks", "repro.models", "repro.data", "repro.cost"),
+        *("repro.models", "repro.data", "repro.cost"),
         *("widthwise", "widthwise.checks", "widthwise.parametrization", "widthwise.upscaling"),
     },
     # The command line.
@@ -42,7 +42,7 @@ SUITE = {
     "repro.commands": {
         *("repro.authoring", "repro.report", "repro.transfer_bench", "repro.products"),
         *("repro.verdicts", "repro.workflow", "repro.core", "repro.lineage"),
-        *("repro.checks", "repro.data"),
+        "repro.data",
     },
     # What an author begins with: new files, planned tests.
     "repro.authoring": {
@@ -61,11 +61,6 @@ SUITE = {
     # What is made of a figure's runs, and kept.
     "repro.products": {
         *("repro", "repro.verdicts", "repro.workflow", "repro.core", "repro.lineage"),
-    },
-    # A run of a task as the suite builds it, looked at while it trains.
-    "repro.checks": {
-        *("repro.core", "repro.tasks", "repro.models", "repro.training", "repro.data"),
-        *("widthwise.checks", "widthwise.parametrization"),
     },
     # What is shown and claimed, and who judges it.
     "figures": {

@@ -22,15 +22,6 @@ from repro.core import catalog
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
         (["publish", "results/nothing"], "manifest.json: is missing; run the same command again"),
         (["record"], "has no picture of these settings; make it with uv run snakemake figures/"),
-        (["coordinate-check", "a.py:make"], "unknown parametrization 'a.py:make'"),
-        (["coordinate-check", "mup"], "unknown parametrization 'mup'"),
-        (["coordinate-check", "muP", "--widths", "64"], "widths [64]: give two or more"),
-        (["coordinate-check", "muP", "--widths", "0", "64"], "width 0: decoder takes whole"),
-        (["coordinate-check", "muP", "--widths", "nan", "16"], "width nan: decoder takes whole"),
-        (["coordinate-check", "muP", "--widths", "16", "inf"], "width inf: decoder takes whole"),
-        (["coordinate-check", "muP", "--widths", "16", "16.5"], "width 16.5: decoder takes whole"),
-        (["coordinate-check", "muP", "--steps", "0"], "without a step nothing changes"),
-        (["coordinate-check", "muP", "--model", "gpt"], "unknown model 'gpt': did you mean 'gpt2'"),
     ],
 )
 def test_a_mistake_is_one_line_on_stderr(tmp_path, monkeypatch, capsys, words, message):
@@ -122,19 +113,3 @@ def test_explain_advises_a_call_of_the_scale_it_was_asked_for(tmp_path, monkeypa
     assert main(["show", "fig3.sqrt-d-rule", "--config", *words]) == 0
     call = "not measured yet: uv run snakemake figures/embedding_lr/fig3.pdf"
     assert capsys.readouterr().out.endswith(f"{call} --config scale=smoke '{words[1]}'\n")
-
-
-def test_coordinate_check_fails_where_the_check_does_and_takes_a_table_of_one_s_own(
-    tmp_path, capsys
-):
-    mine = tmp_path / "mine.py"
-    mine.write_text("from widthwise.parametrization.tables.sp import *")
-    words = ["--model", "mlp", "--widths", "64", "128", "256", "--seeds", "4"]
-    tables = set()
-    for name in ("SP", str(mine)):
-        assert main(["coordinate-check", name, *words]) == 1
-        told = capsys.readouterr()
-        assert told.err.startswith(f"error: coordinate-check: {name}: wrong: ")
-        assert "grows with the width, slope" in told.err
-        tables.add(told.out)
-    assert len(tables) == 1

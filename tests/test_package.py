@@ -213,12 +213,10 @@ def test_the_report_group_reads_and_draws_without_torch(built, words, said):
 
 def test_a_command_that_needs_more_than_the_environment_has_names_it(tmp_path):
     code = f"\nsys.path.insert(0, {str(ROOT)!r})" + MAIN
-    done = run_with(REPORT, code, tmp_path, "coordinate-check", "muP")
+    done = run_with(REPORT, code, tmp_path, "run", FIGURE, *CONFIG[:2])
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith(
-        "error: coordinate-check: needs torch, which this environment has not: uv run"
-    )
+    assert line.startswith("error: run: needs torch, which this environment has not: uv run")
 
 
 def test_one_version_in_the_package_the_citation_and_the_changes():

@@ -27,7 +27,6 @@ from repro.files import read_sealed
 from repro.products import records
 from repro.products.picture import folder_of
 
-CHECK = ["coordinate-check", "muP"]
 FIGURE = "embedding_lr/table3"  # its runs count parameters: they read nothing and train nothing
 
 
@@ -672,9 +671,6 @@ SITUATIONS = [
         )
         for number, call in (("0", ["run", FIGURE]), ("-3", ["run", FIGURE]))
     ),
-    Situation("one width", as_it_is, [*CHECK, "--widths", "64"], "widths [64]: give two or more"),
-    Situation("a width twice", as_it_is, [*CHECK, "--widths", "64", "64"], "give two or more"),
-    Situation("no steps", as_it_is, [*CHECK, "--steps", "0"], "without a step nothing changes"),
     # An author's mistake
     *(
         Situation(

@@ -11,7 +11,6 @@ from studies.effective_theory._strategies import STRATEGIES
 # C0, ... are the colour-blind palette of `repro.verdicts.drawing.style`
 # Why a control that the paper does not have is held against a sign.
 AHEAD_TOO = "the paper's sign, in a setting of ours"
-AS_LONG = None  # overnight every run is as long
 # Why best rates that the paper calls equal may be a factor of 2 apart.
 OCTAVE = "one step of the paper's grid, a factor of 2, to either side"
 COLORS = {"standard": "black", "neural-tangent": "C0", "hybrid": "C2", "maximal-update": "C3"}

@@ -50,6 +50,12 @@ def rows_of(data, strategy, part):
     return data[(data["strategy"] == strategy) & (data["part"] == part)]
 
 
+def searches(data):
+    """Strategy -> the rows of its search, of those that there are."""
+    found = {strategy: rows_of(data, strategy, "search") for strategy in STRATEGIES}
+    return {strategy: rows for strategy, rows in found.items() if len(rows)}
+
+
 def setting(scale, key, part="best"):
     """A setting of the standard strategy's runs at a scale."""
     study = discovery.study(f"{STUDY}/{stage_name('standard', part)}")
@@ -83,23 +89,16 @@ def in_words(data, part="best"):
     return "; ".join(arm_in_words(data, strategy, part) for strategy in there)
 
 
-def set_apart(recorded, sides, rng, whole=False):
+def set_apart(recorded, sides, rng):
     """The table with new seeds, and some arms' top-1 elsewhere by its recorded difference.
 
     sides: (ours, other), each a (strategy, part) -> 1 puts ours below, 0 upon, -1 above the other.
-    whole: by the difference of their largest, the curve as a whole, and not at each step: curves
-    that cross, mirrored at each step, would put the slower one's largest above either way.
     """
     axes = ["strategy", "part", "lr", DECAY, "step"]
     design = Design(recorded, ["valid_accuracy"], axes, log=False)
     for pair, side in sides.items():
         ours, other = (design.rows(strategy=name, part=part) for name, part in pair)
-        if not (len(ours) and len(other)):
-            continue  # not every scale has all parts
-        if whole:
-            gap = design.mean[ours].max() - design.mean[other].max()
-            design.mean[ours] -= gap + side * abs(gap)
-        else:
+        if len(ours) and len(other):  # not every scale has all parts
             design.set_apart(ours, other, side)
     drawn = design.draw(rng)
     return drawn.assign(valid_accuracy=drawn["valid_accuracy"].clip(0, 1))

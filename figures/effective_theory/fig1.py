@@ -14,6 +14,7 @@ from figures.effective_theory._strategies import (
     ratio_of_rates,
 )
 from figures.effective_theory._vit import DECAY
+from repro.core.study import OVERNIGHT
 from repro.verdicts import typeset
 from repro.verdicts.answers import (
     ARITHMETIC,
@@ -31,7 +32,7 @@ from repro.verdicts.figure import Figure, View
 from repro.verdicts.intervals import half_step, no_finer_than
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
-from studies.effective_theory._strategies import COMPARED, STRATEGIES, matrix_factor
+from studies.effective_theory._strategies import COMPARED, matrix_factor
 
 PRINTED = {"standard": 1e-3, "neural-tangent": 20.0}
 EPOCH = 312  # iterations
@@ -53,7 +54,7 @@ ANSWERS = (
         column="ViT",
         quantity="lr* n^-3/2 of neural-tangent over lr* of standard, each by a parabola through "
         "the best rate and its neighbours at wd*",
-        expected=trained_scales(inside(0.5, 2, TOLERANCE, OCTAVE)),
+        expected=trained_scales(inside(0.5, 2, TOLERANCE, OCTAVE), OVERNIGHT),
     ),
     Test(
         id="fig1.lr-min",
@@ -84,7 +85,7 @@ def reduce(runs):
 
 def measure(data, scale):
     problem = _vit.edges(data, *COMPARED)
-    searched = {strategy: _vit.rows_of(data, strategy, "search") for strategy in STRATEGIES}
+    searched = _vit.searches(data)
     width = _vit.setting(scale, "model.width")
 
     # The paper's optima are points of its grid, so these are points of ours.
@@ -160,21 +161,21 @@ def simulate(law, recorded, scale, rng):
 def draw(data, scale):
     from repro.verdicts import drawing
 
-    figure, axes = drawing.panels(len(STRATEGIES), 2, width=3.1, height=3.4)
+    searched = _vit.searches(data)
+    figure, axes = drawing.panels(len(searched), 2, width=3.1, height=3.4)
     for row in axes:
         for panel in row[1:]:
             panel.sharey(row[0])
     for panel in axes[1, 1:]:
         panel.sharex(axes[1, 0])
     width = _vit.setting(scale, "model.width")
-    searched = {name: _vit.rows_of(data, name, "search") for name in STRATEGIES}
-    factors = {name: matrix_factor(name, width) for name in STRATEGIES}
+    factors = {name: matrix_factor(name, width) for name in searched}
     powers = {
-        name: matrices_powers(searched[name]["lr"].unique(), factors[name]) for name in STRATEGIES
+        name: matrices_powers(rows["lr"].unique(), factors[name]) for name, rows in searched.items()
     }
     colors = drawing.ramp(power for each in powers.values() for power in each.values())
     rates = {}
-    for (above, beneath), strategy in zip(axes.T, STRATEGIES, strict=True):
+    for (above, beneath), strategy in zip(axes.T, searched, strict=True):
         rows, factor = searched[strategy], factors[strategy]
         closed = "" if not _vit.edges(data, strategy) else ", search limit"
         above.set_title(strategy + closed, fontsize=9)

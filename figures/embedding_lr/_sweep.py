@@ -281,7 +281,7 @@ def with_intervals(sweep: Sweeps, window: float, found: dict[float, Optimum]) ->
         fit = joint(sweep)
         places = [fit.place(width) for width in found]
         return 2.0 ** np.array([(each.value, each.low, each.high) for each in places])
-    none = Optimum(math.nan, math.nan, math.nan, math.nan, at_edge=False)
+    none = Optimum(math.nan, math.nan, math.nan, at_edge=False)
     each = [optima(sweep, [seed], window) for seed in sweep.seeds]
     ends = [t_interval([some.get(width, none).log2 for some in each])[1:] for width in found]
     return 2.0 ** np.array([(o.log2, *e) for o, e in zip(found.values(), ends, strict=True)])

@@ -44,7 +44,22 @@ def slope_of(data, column):
     return of
 
 
-def line(axis, mean, label):
-    """A mean over widths, by its index; both axes in logarithms, widths in powers of two."""
-    axis.loglog(mean.index, mean, "o-", label=label)
-    axis.set_xscale("log", base=2)
+def means(data, column):
+    """Parametrization -> a column's mean over data sets, by the width."""
+    of = data.groupby("parametrization")
+    return {name: rows.groupby("width")[column].mean() for name, rows in of}
+
+
+def draw(panels):
+    """Lines over widths, both axes in logarithms. panels: what is drawn -> label -> a mean."""
+    from repro.verdicts import drawing
+
+    figure, axes = drawing.panels(len(panels))
+    for axis, (words, lines) in zip(axes.flat, panels.items(), strict=True):
+        for label, mean in lines.items():
+            axis.loglog(mean.index, mean, "o-", label=label)
+            axis.set_xscale("log", base=2)
+        axis.set_xlabel("width n")
+        axis.set_ylabel(words)
+    axes.flat[0].legend()
+    return figure

@@ -83,17 +83,9 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.verdicts import drawing
-
-    figure, axes = drawing.panels(1)
-    axis = axes[0, 0]
-    for column, label in (("distance", "of a network, median"), ("mean", "of the mean")):
-        mean = data.groupby("width")[column].mean().abs()
-        _tables.line(axis, mean, label)
-    axis.set_xlabel("width n")
-    axis.set_ylabel("distance from the limit, of the limit")
-    axis.legend()
-    return figure
+    labels = {"distance": "of a network, median", "mean": "of the mean"}
+    means = {label: data.groupby("width")[column].mean().abs() for column, label in labels.items()}
+    return _tables.draw({"distance from the limit, of the limit": means})
 
 
 FIGURE = Figure(

@@ -98,18 +98,12 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.verdicts import drawing
-
-    figure, axes = drawing.panels(2)
-    for axis, column in zip(axes.flat, ("rate", "spread"), strict=True):
-        for name, rows in data.groupby("parametrization"):
-            mean = rows.groupby("width")[column].mean()
-            _tables.line(axis, mean, name)
-        axis.set_xlabel("width n")
-    axes.flat[0].set_ylabel("median best rate over muP's limit")
-    axes.flat[1].set_ylabel("spread of the best rate, octaves")
-    axes.flat[0].legend()
-    return figure
+    return _tables.draw(
+        {
+            "median best rate over muP's limit": _tables.means(data, "rate"),
+            "spread of the best rate, octaves": _tables.means(data, "spread"),
+        }
+    )
 
 
 FIGURE = Figure(

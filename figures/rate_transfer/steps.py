@@ -42,16 +42,8 @@ def simulate(law, recorded, scale, rng):
 
 
 def draw(data, scale):
-    from repro.verdicts import drawing
-
-    figure, axes = drawing.panels(1)
-    for name, rows in data.groupby("parametrization"):
-        mean = rows.groupby("width")["rate"].mean()
-        _tables.line(axes[0, 0], mean, name)
-    axes[0, 0].set_xlabel("width n")
-    axes[0, 0].set_ylabel("median best rate over the first step's limit")
-    axes[0, 0].legend()
-    return figure
+    words = "median best rate over the first step's limit"
+    return _tables.draw({words: _tables.means(data, "rate")})
 
 
 FIGURE = Figure(

@@ -24,28 +24,9 @@ from widthwise.parametrization import shipped
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = "v0"  # of workloads, grids, seeds and references; `references` says what each is
+VERSION = "v1"  # of workloads, grids, seeds and references; `references` says what each is
 ADAMW = "AdamW"
-COLUMNS = WORKLOADS | {"resnet": "ResNet-18"}
 OPTIMIZER = "optimizer"  # a column of data.csv where its runs are an entry's
-# Studies whose workload is another's, or has no column of its name: its column and optimizer.
-OPTIMIZERS = {"mlp_sgd": ("mlp", "SGD"), "resnet_sgd": ("resnet", "SGD")}
-
-
-def of_study(workload: str) -> tuple[str, str]:
-    """(column, optimizer) of a study."""
-    return OPTIMIZERS.get(workload, (workload, ADAMW))
-
-
-def study_of(column: str, optimizer: str) -> str:
-    """The study of the suite's own runs of a column with an optimizer."""
-    studies = {place: name for name, place in OPTIMIZERS.items()}
-    return studies.get((column, optimizer), column)
-
-
-def optimizer(data, workload: str) -> str:
-    """That of a study's runs in a table: its own, or an entry's."""
-    return str(data[OPTIMIZER].iloc[0]) if OPTIMIZER in data else of_study(workload)[1]
 
 
 def chains(rows) -> tuple[Setting, dict[str, Chain]]:
@@ -62,26 +43,24 @@ def chains(rows) -> tuple[Setting, dict[str, Chain]]:
     return Setting(chance, float(narrow[WIDTH].min()), widest), found
 
 
-def by_study(data) -> "list[tuple[str, str, pd.DataFrame]]":
-    """(column, optimizer, rows) of every study in a table, in the columns' order."""
-    found = [
-        (of_study(str(name))[0], optimizer(data, str(name)), rows)
-        for name, rows in data.groupby("workload")
-    ]
-    return sorted(found, key=lambda each: [*COLUMNS].index(each[0]))
+def by_workload(data) -> "dict[str, pd.DataFrame]":
+    """Workload -> its rows, in the columns' order."""
+    of = dict(list(data.groupby("workload")))
+    return {name: of[name] for name in WORKLOADS if name in of}
 
 
 def settings(data) -> dict[str, Setting]:
     """Column -> what it is known by."""
-    return {column: chains(rows)[0] for column, _, rows in by_study(data)}
+    return {column: chains(rows)[0] for column, rows in by_workload(data).items()}
 
 
 def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[BoardRow]:
     """The rows of one table of runs, in no order. source: whose they are, "" of the suite's."""
     known: dict[str, Reference] = {}
     lacking: dict[str, str] = {}
-    by_row: dict[tuple[str, str], dict[str, Chain]] = {}
-    for column, optimizer, rows in by_study(data):
+    optimizer = str(data[OPTIMIZER].iloc[0]) if OPTIMIZER in data else ADAMW
+    by_row: dict[str, dict[str, Chain]] = {}
+    for column, rows in by_workload(data).items():
         setting, found = chains(rows)
         reference = references.find(version, scale, column, setting)
         if isinstance(reference, str):
@@ -89,8 +68,8 @@ def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[
         else:
             known[column] = reference
         for name, each in found.items():
-            by_row.setdefault((name, optimizer), {})[column] = each
-    return [board_row(*key, each, known, lacking, source) for key, each in by_row.items()]
+            by_row.setdefault(name, {})[column] = each
+    return [board_row(k, optimizer, each, known, lacking, source) for k, each in by_row.items()]
 
 
 def references_of(data, scale: str, version: str, label: str, digest: str):
@@ -107,7 +86,7 @@ def matrix(data, scale: str, more: Iterable[BoardRow] = (), version: str = VERSI
         reference = references.find(version, scale, column, setting)
         if isinstance(reference, Reference):
             known[column] = reference
-    shown = {column: words for column, words in COLUMNS.items() if column in here}
+    shown = {column: words for column, words in WORKLOADS.items() if column in here}
     return board(version, shown, known, [*entries(data, scale, version), *more])
 
 
@@ -116,9 +95,7 @@ def leads_to(row: BoardRow, column: str) -> tuple[dict[str, str], list[str]]:
     them; of an entry that was sent in, its record, which has all of it."""
     if row.source:
         return {}, [row.source]
-    study = study_of(column, row.optimizer)
-    figure = "transfer/sgd" if study in OPTIMIZERS else "transfer/shift"
-    curves = f"{figure}#" + urlencode({"workload": study, NAME: row.parametrization})
+    curves = "transfer/shift#" + urlencode({"workload": column, NAME: row.parametrization})
     rules = Path(shipped()[row.parametrization]["__file__"]).relative_to(ROOT).as_posix()
     links = {"curves": curves, "runs": f"{curves}&table=open"}
-    return links, [f"studies/transfer/{study}.py", rules]
+    return links, [f"studies/transfer/{column}.py", rules]

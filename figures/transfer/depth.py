@@ -6,38 +6,19 @@ import numpy as np
 
 from figures.transfer._losses import LR, RATIO, Losses, of_rates
 from repro.statistics import t_interval
-from repro.verdicts.answers import TRAINING, Test, above, below, trained_scales
+from repro.verdicts.answers import Reading
 from repro.verdicts.figure import Figure
-from repro.verdicts.noise import Design
-from repro.verdicts.power import SIDES, SIGN
 from repro.verdicts.run_sweeps import gathered, sweep_of
 from widthwise.checks.regret import Comparison
 
 DEPTH, POWER, LOSS = "model.depth", "model.branch_power", "train_loss"
 ARMS = {"plain": 0.0, "1/L": 1.0}
 COLUMNS = ["stage", POWER, DEPTH, RATIO, LR, "seed", LOSS, "chance"]
-COMPLETEP = "Dey et al. (arXiv 2505.01618), Figure 1"
 FALL = "loss of two blocks minus that of the deepest at the rate of two blocks, nats"
-ANSWERS = (
-    Test(
-        id="depth.better-with-1-over-l",
-        kind=TRAINING,
-        statement="depth",
-        column="decoder, divided",
-        quantity=FALL,
-        expected=trained_scales(above(0)),
-    ),
-    Test(
-        id="depth.worse-without",
-        kind=TRAINING,
-        statement="depth",
-        column="decoder, not divided",
-        quantity=FALL,
-        expected=trained_scales(below(0)),
-    ),
+ARMS_OF = {"depth.better-with-1-over-l": "1/L", "depth.worse-without": "plain"}
+ANSWERS = tuple(
+    Reading(id, f"branches {arm}: {FALL}", "above 0 if depth helps") for id, arm in ARMS_OF.items()
 )
-LAWS = {claim.id: SIGN for claim in ANSWERS}
-JUDGED = {ANSWERS[0].id: "1/L", ANSWERS[1].id: "plain"}
 
 
 def reduce(runs):
@@ -82,22 +63,8 @@ def measure(data, scale):
             f"{losses.tuned(arm, losses.widest).mean():.4f}, of two blocks "
             f"{losses.tuned(arm, losses.base).mean():.4f} nats",
         )
-        for claim, arm in JUDGED.items()
+        for claim, arm in ARMS_OF.items()
     }
-
-
-def simulate(law, recorded, scale, rng):
-    """The deepest curve of each arm moved down or up, to where the law has its loss."""
-    design = Design(recorded, [LOSS], ["stage", POWER, DEPTH, RATIO, LR], log=False)
-    losses = Depths(recorded)
-    for claim, arm in JUDGED.items():
-        claimed = 1 if claim == ANSWERS[0].id else -1
-        found = float(losses.fall(arm, losses.proxy_rate()).mean())
-        if not math.isfinite(found):
-            continue
-        rows = design.rows(**{"stage": "deep", POWER: ARMS[arm], DEPTH: losses.widest})
-        design.mean[rows] += found - SIDES[law] * claimed * abs(found)
-    return design.draw(rng)
 
 
 def draw(data, scale):
@@ -157,9 +124,7 @@ FIGURE = Figure(
     ),
     studies=tuple(f"transfer/decoder_depth/{stage}" for stage in ("proxy", "shallow", "deep")),
     answers=ANSWERS,
-    laws=LAWS,
     reduce=reduce,
     measure=measure,
     draw=draw,
-    simulate=simulate,
 )

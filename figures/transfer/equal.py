@@ -29,10 +29,10 @@ PAIRS = {
         ("muP", "muP-multiplier"),
         "decoder: muP with a multiplier on the readout, with it in its init and rate",
     ),
-    "equal.multiplier-gpt2": (
-        "gpt2",
+    "equal.multiplier-bart": (
+        "bart",
         ("muP", "muP-multiplier"),
-        "GPT-2, tied: the same two",
+        "BART, tied: the same two",
     ),
     "equal.zero-readout": (
         "mlp",

@@ -20,7 +20,6 @@ from repro.verdicts.power import SIDES, SIGN
 from repro.verdicts.run_sweeps import gathered, sweep_of
 from studies.transfer.decoder_muon_rules import RULES
 
-PAPER = "suite; the rule is that of karpathy/nanochat at 92d63d4, nanochat/gpt.py, line 433"
 BOTH, EMBEDDING, READOUT = (f"muon_rules.{name}-costs" for name in ("both", "embedding", "readout"))
 WIDTH, RATE = "model.width", "lr.hidden"
 OF = {BOTH: "both", EMBEDDING: "embedding", READOUT: "readout"}

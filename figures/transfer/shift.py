@@ -1,12 +1,11 @@
 """Where the best learning rate goes with the width, under every parametrization."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce
-from repro.verdicts.answers import TOLERANCE, TRAINING, Test, trained_scales, within
+from repro.core.study import OVERNIGHT
+from repro.verdicts.answers import TOLERANCE, TRAINING, Reading, Test, within
 from repro.verdicts.figure import Figure
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
@@ -15,8 +14,8 @@ LAW = {"SP": "1/n", "muP": "constant", "LVP": "constant", "full-alignment": "con
 HALF_WAY = "half way to the next of the laws, which are 1/2 apart"
 SLOPES = {"1/n": -1.0, "n^-1/2": -0.5, "constant": 0.0, "n^1/2": 0.5}
 STATEMENTS = {"SP": "sp-falls", "muP": "mup-stays"}
-# Workload and parametrization of each claim, by its id.
-JUDGED = {
+# Workload and parametrization of each answer, by its id.
+OF = {
     f"shift.{name.lower()}-{workload}": (workload, name)
     for name, workloads in (
         ("SP", WORKLOADS),
@@ -26,21 +25,29 @@ JUDGED = {
     )
     for workload in workloads
 }
-ANSWERS = tuple(
-    Test(
+
+
+def answer(claim: str, workload: str, name: str) -> Test | Reading:
+    """A test overnight, as it was registered before; of a workload left out there a reading."""
+    law, words = SLOPES[LAW[name]], f"{WORKLOADS[workload]}, {name}"
+    quantity = f"slope of log2 of the best rate against log2 of the width: {words}"
+    if workload not in _losses.NIGHT:
+        return Reading(claim, quantity, f"{law:g}, its law")
+    return Test(
         id=claim,
         kind=TRAINING,
         statement=STATEMENTS.get(name, "others-stay"),
-        column=WORKLOADS[workload] if name in STATEMENTS else f"{WORKLOADS[workload]}, {name}",
-        quantity="slope of log2 of the best rate against log2 of the width",
-        expected=trained_scales(within(SLOPES[LAW[name]], 0.25, TOLERANCE, HALF_WAY))
-        | _losses.at_night(workload),
+        column=WORKLOADS[workload] if name in STATEMENTS else words,
+        quantity=quantity,
+        expected={OVERNIGHT: within(law, 0.25, TOLERANCE, HALF_WAY)},
     )
-    for claim, (workload, name) in JUDGED.items()
-)
+
+
+ANSWERS = tuple(answer(claim, *of) for claim, of in OF.items())
 LAWS = {
     claim: Laws(LAW[name], tuple(law for law in SLOPES if law != LAW[name]))
-    for claim, (_, name) in JUDGED.items()
+    for claim, (workload, name) in OF.items()
+    if workload in _losses.NIGHT
 }
 
 
@@ -48,20 +55,15 @@ def measure(data, scale):
     losses = _losses.by_workload(data)
     found = {
         claim: _losses.slope_measurement(losses[workload], name)
-        for claim, (workload, name) in JUDGED.items()
+        for claim, (workload, name) in OF.items()
         if workload in losses
     }
     return _losses.of_all(ANSWERS, found)
 
 
 def simulate(law, recorded, scale, rng):
-    """Every wide curve moved to where the law has its best rate, from the narrow model's."""
-    return moved(recorded, rng, lambda name: SLOPES[law])
-
-
-def moved(recorded, rng, slope: Callable[[str], float]):
-    """A table drawn with the recorded noise in which the best rate of a parametrization has a
-    slope."""
+    """Every wide curve moved to where the law has its best rate, from the narrow model's, with the
+    recorded noise."""
     drawn = recorded.copy()
     for _, table in recorded.groupby("workload"):
         losses = _losses.Losses(table)
@@ -71,7 +73,7 @@ def moved(recorded, rng, slope: Callable[[str], float]):
         for (name, width), rows in table.groupby([NAME, WIDTH]).indices.items():
             if name == PROXY:
                 continue
-            target = base + slope(name) * np.log2(width / losses.base)
+            target = base + SLOPES[law] * np.log2(width / losses.base)
             by = target - np.nanmean(losses.curves[name, width].vertices())
             if np.isfinite(by):
                 design.move(rows, log2, by)

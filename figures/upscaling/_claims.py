@@ -108,7 +108,7 @@ def curve_claims(figure, setting):
             column=setting.name,
             quantity=f"final training loss, {setting.over}, with noise minus without, each at its "
             "own best rate",
-            expected=trained_scales(below(0)),
+            expected=_target.scales(f"{figure}.noise-nonzero", below(0)),
         ),
         *(_target.claims(figure, setting) if setting.target else ()),
     )

@@ -6,7 +6,16 @@ that of the input layer and the hidden bias is of the outputs, that of the reado
 
 import numpy as np
 
-from repro.verdicts.answers import exact, over_means
+from repro.verdicts.answers import (
+    SELF_CHECK,
+    TOLERANCE,
+    Test,
+    all_scales,
+    at_most,
+    exact,
+    over_means,
+)
+from repro.verdicts.figure import Figure
 from repro.verdicts.typeset import Table
 
 # Why a bound of 0.05 on the error of a power.
@@ -186,3 +195,29 @@ def table_of_widening(data):
         rows.append([row["optimizer"], kind, row["parameter"], *texts])
     names = ["optimizer", "type", "parameter", "weights", "learning rate", "weight decay", "eps"]
     return Table(names, rows)
+
+
+def of_powers(number, title, over, shown):
+    """Table 2 or 3. over: what its largest error is taken over. shown: its rows and columns."""
+    name = f"table{number}.powers"
+    held = Test(
+        id=name,
+        kind=SELF_CHECK,
+        statement="built",
+        column=f"Table {number}",
+        quantity=f"largest error of a power of a width, over {over}",
+        expected=all_scales(at_most(0.05, TOLERANCE, DRAWN)),
+    )
+    return Figure(
+        title=f"Table {number}. muP's scalings {title}",
+        outcome=f"Powers of the width are within {{{name}}} of the printed ones",
+        caption=(
+            "Powers of the widths n_in and n_out as printed and, in brackets, as fitted over built "
+            f"layers of widths 16 and 256 (Ma et al., Table {number})."
+        ),
+        studies=(STUDY,),
+        answers=(held,),
+        reduce=reduce,
+        measure=lambda data, scale: {name: measure_powers(data, shown)},
+        table=lambda data, scale: table_of_powers(data, shown),
+    )

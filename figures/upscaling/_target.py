@@ -20,6 +20,7 @@ from figures.upscaling._runs import (
     share,
     shared,
 )
+from repro.core.study import OVERNIGHT
 from repro.verdicts.answers import (
     STATED,
     TRAINING,
@@ -33,6 +34,19 @@ from repro.verdicts.answers import (
 )
 from repro.verdicts.intervals import joined
 from repro.verdicts.run_sweeps import at_end
+
+# At the default scale's seeds their planned power is below 0.9: readings there.
+UNTOLD = {
+    "fig10.noise-nonzero",
+    "fig10.jump-gone",
+    "resnet_target.initial-jump",
+    "resnet_target.jump-above-base",
+}
+
+
+def scales(claim, expectation):
+    """Where it is judged."""
+    return trained_scales(expectation, OVERNIGHT if claim in UNTOLD else "reduced")
 
 
 def claims(figure, setting):
@@ -66,7 +80,7 @@ def claims(figure, setting):
             statement="jump",
             column=setting.name,
             quantity="training loss of the first batch, with noise over without",
-            expected=trained_scales(above(1, STATED)),
+            expected=scales(f"{figure}.initial-jump", above(1, STATED)),
         ),
         Test(
             id=f"{figure}.jump-above-base",
@@ -74,7 +88,7 @@ def claims(figure, setting):
             statement="jump",
             column=setting.name,
             quantity=f"training loss of the first batch, over the base's final one, {setting.over}",
-            expected=trained_scales(above(1, STATED)),
+            expected=scales(f"{figure}.jump-above-base", above(1, STATED)),
         ),
         Test(
             id=f"{figure}.jump-gone",
@@ -83,7 +97,7 @@ def claims(figure, setting):
             column=setting.name,
             quantity="training loss over the second window of steps, over the base's final one, "
             f"{setting.over}",
-            expected=trained_scales(below(1, STATED)),
+            expected=scales(f"{figure}.jump-gone", below(1, STATED)),
         ),
     )
 

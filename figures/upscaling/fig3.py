@@ -76,9 +76,7 @@ def scales_of(key, sweep, expectation):
     """Where a claim about a model binds: settings of the code, and as printed, at paper scale."""
     if MODELS[key][2] or (key, sweep) == PAPER_ONLY:
         return {"paper": expectation}
-    if (key, sweep) in JUDGED:
-        return trained_scales(expectation)
-    return {OVERNIGHT: expectation, "paper": expectation}
+    return trained_scales(expectation, "reduced" if (key, sweep) in JUDGED else OVERNIGHT)
 
 
 ANSWERS = (

@@ -1,10 +1,9 @@
 """Designs of a figure's tests beside their price, drawn from a table that is there.
 
-A design says how many seeds each arm has and which of the table's rows are left out: rates and
-widths; the ends of runs where `simulate` draws every step by the law. Tables like the recorded one
-are drawn from every law, cut to the design and judged by the whole rule, with the scatter at the
-upper end of what its seeds allow (`RULE` of the register). From the dearest arm to the cheapest,
-each then gets the fewest seeds with which every test is still told.
+A design says how many seeds each arm has. Tables like the recorded one are drawn from every law,
+cut to the design and judged by the whole rule, with the scatter at the upper end of what its seeds
+allow (`RULE` of the register). From the dearest arm to the cheapest, each then gets the fewest
+seeds with which every test is still told.
 """
 
 import math
@@ -67,11 +66,10 @@ class Promise:
 
 @dataclass(frozen=True)
 class Design:
-    """A design and what it promises. seeds: arm -> their number. without: of the table's rows, as
-    a query of pandas; "" leaves none out. runs, seconds: of all its arms; seconds of one core."""
+    """A design and what it promises. seeds: arm -> their number. runs, seconds: of all its arms;
+    seconds of one core."""
 
     seeds: Mapping[str, int]
-    without: str
     runs: int
     seconds: float
     promises: Mapping[str, Promise]
@@ -84,8 +82,7 @@ class Design:
     def lines(self) -> list[str]:
         """Price and seeds, then a line a test."""
         seeds = "; ".join(f"{arm} {number}" for arm, number in self.seeds.items())
-        without = f"; without {self.without}" if self.without else ""
-        head = f"{self.seconds:.0f} s of a core, {self.runs} runs: {seeds}{without}"
+        head = f"{self.seconds:.0f} s of a core, {self.runs} runs: {seeds}"
         return [head, *(f"  {test}: {each}" for test, each in self.promises.items())]
 
 
@@ -102,42 +99,30 @@ class Source:
         self.suite, self.figure_name, self.table = suite, figure_name, table
         self.arm, self.priced = arms(table), priced
 
-    def without(self, query: str) -> np.ndarray:
-        """Which rows are left. Raises UserError on what is no query of these columns."""
-        if not query:
-            return np.full(len(self.table), True)
-        try:
-            out = self.table.eval(query, engine="python").to_numpy(bool)
-        except Exception as error:
-            raise UserError(f"--without {query!r}: {error}; columns: {[*self.table]}") from None
-        return ~out
+    @property
+    def recorded(self) -> dict[str, int]:
+        """Arm -> how many seeds the table has of it; without those whose rows are of no seed."""
+        found = self.table["seed"].groupby(self.arm).nunique()
+        return {str(arm): int(number) for arm, number in found.items() if number}
 
-    def recorded(self, left: np.ndarray) -> dict[str, int]:
-        """Arm -> how many seeds the table has of it, among the rows that are left; without those
-        whose rows are of no seed."""
-        table = self.table[left]
-        found = {arm: rows["seed"].nunique() for arm, rows in table.groupby(self.arm[left])}
-        return {arm: number for arm, number in found.items() if number}
-
-    def price(self, seeds: Mapping[str, int], left: np.ndarray) -> tuple[int, float]:
+    def price(self, seeds: Mapping[str, int]) -> tuple[int, float]:
         """Runs and seconds of so many seeds of each arm."""
         runs = seconds = 0.0
-        recorded = self.recorded(left)
+        recorded = self.recorded
         for rows, whole, base in self.priced:
-            share = left[rows].mean()
             arm = self.arm[rows[0]]
-            if share and arm in recorded:
+            if arm in recorded:
                 each = seeds[arm] / recorded[arm]
                 runs += each * (not base)
-                seconds += each * whole * (1 if base else share)
+                seconds += each * whole
         return round(runs), seconds
 
-    def cut(self, seeds: Mapping[str, int], left: np.ndarray) -> Callable:
+    def cut(self, seeds: Mapping[str, int]) -> Callable:
         """What makes of draws a table of the design: (its tables, one after another) -> a table."""
         import pandas as pd
 
         rank, of_none = ranks(self.table, self.arm), self.table["seed"].isna().to_numpy()
-        recorded = self.recorded(left)
+        recorded = self.recorded
         asked = np.array([seeds.get(arm, 0) for arm in self.arm])
         there = np.array([recorded.get(arm, 1) for arm in self.arm])
 
@@ -145,30 +130,23 @@ class Source:
             parts = []
             for copy, table in enumerate(drawn):
                 first = of_none if copy == 0 else False  # what is of no seed is there once
-                chosen = left & ((rank + copy * there < asked) & ~of_none | first)
+                chosen = (rank + copy * there < asked) & ~of_none | first
                 part = table[chosen]
                 parts.append(part.assign(seed=part["seed"] + copy * COPY))
             return pd.concat(parts, ignore_index=True)
 
         return design
 
-    def copies(self, seeds: Mapping[str, int], left: np.ndarray) -> int:
+    def copies(self, seeds: Mapping[str, int]) -> int:
         """How many tables have as many seeds as a design."""
-        recorded = self.recorded(left)
+        recorded = self.recorded
         return max(math.ceil(number / recorded[arm]) for arm, number in seeds.items())
 
-    def design(self, seeds: Mapping[str, int], query: str, draws: int) -> Design:
+    def design(self, seeds: Mapping[str, int], draws: int) -> Design:
         """A design with what it promises."""
-        left = self.without(query)
-        promises = promised(
-            self.suite,
-            self.figure_name,
-            self.table,
-            draws,
-            self.cut(seeds, left),
-            self.copies(seeds, left),
-        )
-        return Design(dict(seeds), query, *self.price(seeds, left), promises)
+        drawn = self.cut(seeds), self.copies(seeds)
+        promises = promised(self.suite, self.figure_name, self.table, draws, *drawn)
+        return Design(dict(seeds), *self.price(seeds), promises)
 
 
 def arms(table: "pd.DataFrame") -> np.ndarray:
@@ -263,34 +241,31 @@ def promised(
     return {test.id: promise(test) for test in tests}
 
 
-def designs(
-    source: Source, query: str, tests: Sequence[str], draws: int = DRAWS
-) -> Iterator[Design]:
+def designs(source: Source, tests: Sequence[str], draws: int = DRAWS) -> Iterator[Design]:
     """Designs that were tried: as many seeds as the table has, twice as many where those tell too
     little, and then fewer of arm after arm, the dearest first.
 
     tests: that a design must tell, but for those that even the first ones do not.
     """
-    left = source.without(query)
-    recorded = source.recorded(left)
+    recorded = source.recorded
     judged = [arm for arm, number in recorded.items() if number >= DRAWN]
     first = {arm: max(n, FEWEST) if arm in judged else n for arm, n in recorded.items()}
-    best = source.design(first, query, draws)
+    best = source.design(first, draws)
     yield best
     if not best.tells(tests):
         twice = {arm: 2 * n if arm in judged else n for arm, n in first.items()}
-        best = source.design(twice, query, draws)
+        best = source.design(twice, draws)
         yield best
     asked = [test for test in tests if best.promises[test].kept]
 
     def each(arm: str) -> float:
-        return source.price({**dict.fromkeys(recorded, 0), arm: 1}, left)[1]
+        return source.price({**dict.fromkeys(recorded, 0), arm: 1})[1]
 
     for arm in sorted(judged, key=each, reverse=True) if asked else ():
         sizes = [n for n in SIZES if n < best.seeds[arm]]
         while sizes:
             middle = len(sizes) // 2
-            tried = source.design({**best.seeds, arm: sizes[middle]}, query, draws)
+            tried = source.design({**best.seeds, arm: sizes[middle]}, draws)
             yield tried
             if tried.tells(asked):
                 best, sizes = tried, sizes[:middle]
@@ -299,8 +274,8 @@ def designs(
 
 
 def of_figure(suite: Suite, figure_name: str, table: Path | None) -> Source:
-    """A figure's source: a pilot's table, or another with what it took beside it as JSON; None:
-    that on record at the configured scale and data."""
+    """A figure's source: a pilot's table, with what it took beside it as JSON; None: that on record
+    at the configured scale and data."""
     import pandas as pd
 
     if table is None:
@@ -326,14 +301,12 @@ def path(suite: Suite, figure_name: str) -> Path:
     return suite.paths.results / "plan" / f"{figure_name}.json"
 
 
-def plan(
-    suite: Suite, figure_name: str, table: Path | None, queries: Sequence[str], seeds: str = ""
-) -> Iterator[str]:
+def plan(suite: Suite, figure_name: str, table: Path | None, seeds: str = "") -> Iterator[str]:
     """Designs beside their price, in lines; the cheapest of those that tell the most tests comes
     last, and is written (`path`).
 
-    queries: each is left out in turn. seeds: `ARM N; ARM N`, of that design alone; a part of an
-    arm's name will do, and an arm that is not named has as many as in the table.
+    seeds: `ARM N; ARM N`, of that design alone; a part of an arm's name will do, and an arm that is
+    not named has as many as in the table.
     """
     tests = [
         c.id for c in trials.tested(figure_name, suite.config.scale, suite.is_embedded(figure_name))
@@ -343,13 +316,10 @@ def plan(
             f"{figure_name}: no test of it with laws, by which it is planned, binds here"
         )
     source, tried = of_figure(suite, figure_name, table), list[Design]()
-    for query in queries:
-        asked = named(source, query, seeds) if seeds else {}
-        for each in (
-            [source.design(asked, query, DRAWS)] if asked else designs(source, query, tests)
-        ):
-            yield from each.lines
-            tried.append(each)
+    asked = [source.design(named(source, seeds), DRAWS)] if seeds else designs(source, tests)
+    for each in asked:
+        yield from each.lines
+        tried.append(each)
     best = min(tried, key=lambda each: (-sum(p.kept for p in each.promises.values()), each.seconds))
     written = path(suite, figure_name)
     write_json(
@@ -360,9 +330,9 @@ def plan(
     yield written.as_posix()
 
 
-def named(source: Source, query: str, seeds: str) -> dict[str, int]:
+def named(source: Source, seeds: str) -> dict[str, int]:
     """Arm -> seeds, of `ARM N; ARM N`."""
-    found = source.recorded(source.without(query))
+    found = source.recorded
     for pair in seeds.split(";"):
         word, _, number = pair.strip().rpartition(" ")
         matches = [arm for arm in found if word in arm]

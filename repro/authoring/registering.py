@@ -49,13 +49,10 @@ def pilot(suite: Suite, figure_name: str, seeds: int | None) -> Path:
     return path
 
 
-def row(
-    suite: Suite, word: str, plan: Path | None, typed: Mapping[str, str], arms: str = ""
-) -> str:
-    """A claim's row of the register, as CSV. plan: as `planning.plan` wrote it; None: where it
-    writes it. typed: `why` and `known`, in the words
-    of who registers, and `window`; the row is written where the first two are given, and else only
-    shown. arms: those of the claim, in place of all of the figure's.
+def row(suite: Suite, word: str, typed: Mapping[str, str], arms: str = "") -> str:
+    """A claim's row of the register, as CSV, by what `planning.plan` wrote. typed: `why` and
+    `known`, in the words of who registers, and `window`; the row is written where the first two are
+    given, and else only shown. arms: those of the claim, in place of all of the figure's.
 
     Raises UserError where the claim does not bind at this scale, its figure has no laws, or an arm
     has seeds already: a test is registered before anybody can run it.
@@ -68,7 +65,7 @@ def row(
     if not claim.binds(scale, suite.is_embedded(figure_name)):
         raise UserError(f"{name}: binds at {claim.place}, not at {scale} on {suite.label} data")
     asked = arms or asked_of(suite, figure_name)
-    planned = _plan(suite, figure_name, plan or planning.path(suite, figure_name), asked)
+    planned = _plan(suite, figure_name, asked)
     if claim.id not in planned["promises"]:
         raise UserError(f"{name}: is not in the plan; make it anew: `repro plan {figure_name}`")
     promise = planned["promises"][claim.id]
@@ -113,9 +110,10 @@ def _append(paper: str, made: Registered) -> None:
     write_bytes(path, f"{text.rstrip()}\n{_line(made)}\n".encode())
 
 
-def _plan(suite: Suite, figure_name: str, path: Path, asked: str) -> dict:
+def _plan(suite: Suite, figure_name: str, asked: str) -> dict:
     """A figure's plan. asked: the arms with their seeds. Raises UserError on a plan that has no arm
     of so many."""
+    path = planning.path(suite, figure_name)
     if not path.exists():
         raise UserError(f"{path}: is missing; make it with `repro plan {figure_name}`")
     found = read_json(path)

@@ -1,5 +1,5 @@
 """An entry of the board of transfer: `--config entry=FILE.py` puts a user's file in the place of
-the parametrizations of four workloads. No torch at import.
+the parametrizations of three workloads. No torch at import.
 
 The file defines NAME, and `rules(family)` as any parametrization, or PARAMETRIZATION, the name of
 one that is there. It may define OPTIMIZER, settings that replace a workload's own ({"name": "muon",
@@ -23,7 +23,7 @@ from repro.lineage import foreign
 from widthwise.parametrization.named import find
 
 FIGURE = "transfer/leaderboard"  # whose runs an entry has
-WORKLOADS = ("decoder", "mlp", "gru", "vit")  # of it, those that are cheap
+WORKLOADS = ("decoder", "mlp", "gru")  # of it, those that are cheap
 STAGES = ("proxy", "wide")
 FOLDER = Path("results", "entries")  # copies that a run takes, whatever becomes of the file
 WORDS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon", "lion": "Lion"}

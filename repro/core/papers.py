@@ -24,10 +24,10 @@ class Paper:
 
     title: the paper's. authors: each as `Hayou, Soufiane`, in its order; none of what is the
     suite's own. year: it is cited by. arxiv, version: the text that is judged; another version may
-    say other things. license: of that text, where it says one. code, commit: where the authors'
-    code is, and the newest commit of it that was at hand. question: the one that it answers,
-    shown first. answer: the figure whose outcome says so. page: of the suite's own, what explains
-    it, a file of the checkout.
+    say other things. printed: the proceedings in which it has appeared. code, commit: where the
+    authors' code is, and the newest commit of it that was at hand. question: the one that it
+    answers, shown first. answer: the figure whose outcome says so. page: of the suite's own, what
+    explains it, a file of the checkout.
     """
 
     slug: str
@@ -38,7 +38,7 @@ class Paper:
     year: int = 0
     arxiv: str = ""
     version: int = 0
-    license: str = ""
+    printed: str = ""
     code: str = ""
     commit: str = ""
     page: str = ""

@@ -38,14 +38,14 @@ def find_answer(word: str) -> tuple[str, str, Answer]:
     """The same of a test or a reading."""
     paper, slash, rest = word.rpartition("/")
     figure, dot, _ = rest.partition(".")
-    names = [
+    its = [
         name
-        for name in discovery.loadable_figures()
+        for name in catalog.figure_names()
         if dot and name.split("/")[1] == figure and (not slash or name.split("/")[0] == paper)
     ]
     found = [
         (f"{name.split('/')[0]}/{each.id}", name, each)
-        for name in names
+        for name in discovery.loadable_figures(its)
         for each in figure_named(name).answers
         if each.id == rest
     ]

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from repro.core.names import SMALL
 from repro.core.suite import Suite
-from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.provenance import mixture
 from repro.products import built
-from repro.products.claims_json import check_results, read_results
+from repro.products.claims_json import read_results
 from repro.products.published import DATA, PROVENANCE, RESULTS
-from repro.products.records import describe, not_committed, read_record, recorded
+from repro.products.records import not_committed, read_record, recorded, results_of
 from repro.products.run_table import cell_ids
 from repro.verdicts.results import Results
 
@@ -43,11 +42,6 @@ class Known:
         small = self.picture.with_suffix(SMALL)
         return small if small.exists() else None
 
-    @property
-    def page(self) -> Path:
-        """Its text, beside the picture."""
-        return self.picture.with_suffix(".md")
-
 
 def find(suite: Suite, figure_name: str) -> Known | None:
     """What is known of a figure at the configured scale and data; None where it is nothing.
@@ -72,7 +66,7 @@ def find(suite: Suite, figure_name: str) -> Known | None:
         saved = read_record(base)
         return Known(
             figure_name,
-            check_results(saved, base),
+            results_of(saved),
             saved["provenance"],
             base.with_suffix(".csv"),
             base.with_suffix(".png"),
@@ -81,25 +75,6 @@ def find(suite: Suite, figure_name: str) -> Known | None:
             current=saved["provenance"]["cells"] == cell_ids(suite, figure_name),
         )
     return None
-
-
-def find_all(suite: Suite, figures: Iterable[str], asked: bool = True) -> list[Known]:
-    """What is known of each of these figures. Raises UserError where one was made by other code
-    than the present, or has nothing; asked: False leaves those out that were not run yet."""
-    found, names = [], [*figures]
-    built.refuse_other_code(suite, names)
-    for name in names:
-        known = find(suite, name)
-        if known is None and not asked:
-            continue
-        if known is None:
-            raise UserError(
-                f"{suite.paths.figure(name)}: has no data of these settings, and there are no "
-                f"records for {describe(suite)}; build it first with "
-                + suite.command(f"figures/{name}.pdf")
-            )
-        found.append(known)
-    return found
 
 
 def origin(found: Iterable[Known]) -> str:

@@ -98,8 +98,7 @@ def write(
     figures = [figure for figure in shown.figures if figure.name == leaders.FIGURE]
     for figure in figures:
         others = {f.place: address(f, shown) for f in figures if f is not figure}
-        here = [f for f in shown.figures if f.place == figure.place and f.name in leaders.FIGURES]
-        board = leaders.board(figure.suite, [each.known.data for each in here])
+        board = leaders.board(figure.suite, figure.known.data)
         page = made(figure, board, address(figure, shown), others, linked)
         fill(folder / page.page, "board.md", board=page)
 

@@ -83,7 +83,10 @@ def _references() -> list[str]:
         for name in paper.authors:
             family, given = name.split(", ")
             lines.append(f"      - {{ given-names: {given}, family-names: {family} }}")
-        lines += [f"    year: {paper.year}", "    identifiers:"]
+        lines.append(f"    year: {paper.year}")
+        if paper.printed:
+            lines.append(f'    collection-title: "{paper.printed}"')
+        lines.append("    identifiers:")
         lines.append(f'      - {{ type: other, value: "arXiv:{paper.arxiv}v{paper.version}" }}')
     return lines
 

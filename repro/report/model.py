@@ -26,7 +26,7 @@ from repro.verdicts import badge as badges
 from repro.verdicts import statements, words
 from repro.verdicts.figure import figure_named
 from repro.verdicts.judging import outcome, table_of
-from repro.verdicts.results import Judged, paper_of
+from repro.verdicts.results import Judged, in_family, paper_of, survivors
 from repro.verdicts.statements import Statement
 from repro.verdicts.typeset import Table
 
@@ -271,6 +271,19 @@ class Site:
     def main_rows(self) -> list[Judged]:
         """The tests at the configured scale and data."""
         return [row for figure in self.main for row in figure.known.results["tests"]]
+
+    @cached_property
+    def _surviving(self) -> dict[tuple[str, str], set[tuple[str, str]]]:
+        places: dict[tuple[str, str], list[FiledTest]] = {}
+        for test in self.tests:
+            places.setdefault((test.row["scale"], test.row["data"]), []).append(test.row)
+        return {place: survivors(rows) for place, rows in places.items()}
+
+    def stands(self, row: FiledTest) -> bool:
+        """Whether a test stands when all random ones of its paper, scale and data are taken
+        together."""
+        own = paper_of(row), row["test"]
+        return not in_family(row) or own in self._surviving[row["scale"], row["data"]]
 
     @property
     def real_papers(self) -> list[PaperView]:

@@ -14,31 +14,28 @@ from repro.transfer_bench.score import Estimate, Interval
 from repro.verdicts.typeset import markdown
 
 REFERENCE = " \N{DAGGER}"
-FIGURES = (FIGURE, "transfer/sgd")  # whose data.csv have the suite's runs
 NUMBERS = ["model.width", "embedding_ratio", "lr", "seed", "train_loss", "chance"]
 
 
-def on_record(suite: Suite) -> list[Path]:
-    """The recorded tables of the suite's runs at the configured scale and data."""
-    bases = [base for name in FIGURES for base in recorded(suite, name)[:1]]
+def on_record(suite: Suite) -> Path:
+    """The recorded table of the suite's runs at the configured scale and data."""
+    bases = recorded(suite, FIGURE)
     if not bases:
         raise UserError(f"board: no record of {FIGURE} for {describe(suite)}")
-    for base in bases:
-        read_record(base)  # refuses one that was changed
-    return [base.with_suffix(".csv") for base in bases]
+    read_record(bases[0])  # refuses one that was changed
+    return bases[0].with_suffix(".csv")
 
 
-def board(suite: Suite, data: Sequence[Path] = ()) -> Board:
+def board(suite: Suite, data: Path | None = None) -> Board:
     """The matrix at the configured scale and data, with every entry that is on record there.
 
-    data: the suite's own tables where they are not those on record. Raises UserError where there is
+    data: the suite's own table where it is not that on record. Raises UserError where there is
     no record, and, naming it, where an entry's is none."""
     import pandas as pd
 
-    tables = [pd.read_csv(path) for path in data or on_record(suite)]
     figure = catalog.figure_module(FIGURE)
     more = entered(suite.config.scale, suite.label, figure.NAMES)
-    return figure.matrix(pd.concat(tables, ignore_index=True), suite.config.scale, more)
+    return figure.matrix(pd.read_csv(data or on_record(suite)), suite.config.scale, more)
 
 
 def entered(scale: str, label: str, names: Sequence[str]) -> list[BoardRow]:

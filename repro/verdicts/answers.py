@@ -320,7 +320,9 @@ def all_scales(expectation: Expectation) -> dict[str, Expectation]:
     return dict.fromkeys(SCALES, expectation)
 
 
-def trained_scales(expectation: Expectation) -> dict[str, Expectation | None]:
-    """The same expectation at every scale whose runs train long enough to be judged; on a
-    workstation as at paper scale."""
-    return {"reduced": expectation, "paper": expectation}
+def trained_scales(
+    expectation: Expectation, smallest: str = "reduced"
+) -> dict[str, Expectation | None]:
+    """The same expectation at every scale whose runs train long enough, and are enough, to be
+    judged; on a workstation as at paper scale. smallest: where the planned power is enough."""
+    return {smallest: expectation, "paper": expectation}

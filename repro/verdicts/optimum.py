@@ -18,7 +18,7 @@ PAPER_WINDOW = 0.20  # Hayou & Liu, Figure 3
 
 @dataclass(frozen=True)
 class Optimum:
-    """log2 of the optimal learning rate and of the window's ends; the lowest loss on the grid.
+    """log2 of the optimal learning rate and of the window's ends.
 
     at_edge: the window reaches an end of the grid, so that the optimum may lie outside.
     """
@@ -26,7 +26,6 @@ class Optimum:
     log2: float
     low: float
     high: float
-    best_loss: float
     at_edge: bool
 
     @property
@@ -62,7 +61,6 @@ def window_optimum(lr: ArrayLike, loss: ArrayLike, window: float) -> Optimum:
         float((low + high) / 2),
         float(low),
         float(high),
-        float(best),
         bool(inside[0] or inside[-1]),
     )
 

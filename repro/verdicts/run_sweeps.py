@@ -100,17 +100,6 @@ def sweep_of(rows, axis: str, metric: str, seeds: Sequence[int] | None = None, *
     return Sweep(axes[-1], tuple(known), losses)
 
 
-def by_width(rows, width: str, axis: str, metric: str, *further) -> Sweeps:
-    """The sweeps of every width, of the seeds of all. width: its column; the others as of
-    `sweep_of`."""
-    return Sweeps(
-        {
-            int(n): sweep_of(each, axis, metric, rows["seed"], *further)
-            for n, each in rows.groupby(width)
-        }
-    )
-
-
 def slope_over_seeds(sweeps: Sweeps, reach: float, problem: str = "") -> Measurement:
     """Mean over seeds of the slope of the best rate against the width, each seed's by parabolas of
     its own; the problem says so where one has no best rate. reach: as of `Sweep.vertices`."""

@@ -152,12 +152,11 @@ def line(row: Judged) -> str:
     return f"{row['status']:14} {row['column']}: {measured}"
 
 
-def row(judged: Judged, statement: str, name: str, stands: bool = True) -> list[str]:
+def row(judged: Judged, statement: str, name: str) -> list[str]:
     """A test's line of the table under HEAD. statement: its text. name: its id, which may be a
-    link. stands: False where it does not survive beside the paper's other tests."""
-    alone = "" if stands else ", not after Holm"
+    link."""
     p = judged["p"]
-    chance = "" if p is None else f", p {'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}{alone}"
+    chance = "" if p is None else f", p {'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}"
     measured = f"{interval(judged)}{seeds(judged)}{chance}; expected {judged['bound']['text']}"
     first = judged["printed"][:1]
     more = len(judged["printed"]) - len(first)

@@ -25,7 +25,7 @@ STUDY = Study(
         ),
         "reduced": Scale(
             SMALL | TEXT | {"data.text.limit": 1_000, "steps": 400, "evaluations": 10},
-            {"seed": of_arm("embedding_lr", "fig4", 5)},
+            {"seed": of_arm("embedding_lr", "fig4", 2)},
             same_job=("seed",),
         ),
         # 2_000 steps * 2^17 tokens = 262 million tokens, a quarter of the text; a step is 165 ms of

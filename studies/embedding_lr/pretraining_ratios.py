@@ -1,7 +1,6 @@
 """Figure 4b: ratios of the embedding's learning rate around sqrt(d), 65B tokens.
 
-Reduced: ratios up to 128 sqrt(d), until they get worse, two seeds each. Of these sqrt(d) and its
-double, of which a claim is, have six more in `two_ratios`.
+Reduced: ratios up to 128 sqrt(d), until they get worse.
 """
 
 from repro.core.seeds import of_arm
@@ -18,8 +17,6 @@ from studies.embedding_lr._llm import (
     sqrt_d,
 )
 
-REDUCED = SMALL | {"steps": 150, "evaluations": 5}
-DRAWN, SEEDS = (of_arm("embedding_lr", "fig4-ratios", number) for number in (2, 8))
 STUDY = Study(
     task="pretraining",
     # 15_497 steps * 2^22 tokens = 65B tokens
@@ -32,8 +29,11 @@ STUDY = Study(
             same_job=("ratio", "seed"),
         ),
         "reduced": Scale(
-            REDUCED,
-            {"ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))], "seed": DRAWN},
+            SMALL | {"steps": 150, "evaluations": 5},
+            {
+                "ratio": [BASELINE, *(sqrt_d(2.0**k) for k in range(-2, 8))],
+                "seed": of_arm("embedding_lr", "fig4-ratios", 2),
+            },
             same_job=("seed",),
         ),
         # 1_000 steps * 2^17 tokens = 131 million tokens, 5.2 minutes; 9 ratios * 3 seeds: 2.3

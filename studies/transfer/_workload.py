@@ -3,41 +3,34 @@
 proxy: the narrow model over learning rate and ratio of the embedding's rate to the others. At its
 width, the base, every parametrization here is the same model, so it is trained once for all.
 wide: wider models under every parametrization, over learning rates, at the proxy's best ratio.
-even_proxy, even: the narrow model, and the widest under SP and muP, at ratio 1: one rate for the
-embedding and all else, as most users have it. Most of the former are runs of `proxy`.
-At paper scale both also tune AdamW's weight decay on the narrow model. Elsewhere there is none: it
+At paper scale AdamW's weight decay is tuned on the narrow model too. Elsewhere there is none: it
 takes 3 / (rate * decay) steps to act, hundreds to thousands here.
 All sweeps grow where their best rate lies at an end. Every run sees its data once. Wide runs have
 other seeds than the proxies, so that what is transferred does not know the runs it is judged by.
 
 Seeds: 400 and up, drawn for this benchmark. Sizes, steps and grids are those of a prototype on
 other seeds, whose results were known. Decoder and MLP were first judged by three seeds, 400 to 402
-and 410 to 412, which left most of their claims untold; simulated, six tell them, so they have six
-new ones (SIX), as has the GRU. GPT-2 and the ViT keep three: what widens their intervals is two
-rates between which the narrow model cannot decide, and more seeds would hardly help.
+and 410 to 412, which left most of their claims untold; simulated, six tell them, so all have six
+new ones at reduced scale.
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from repro.core.study import OVERNIGHT, Best, Scale, Study, octaves
 
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
 MORE = f"{CHOSEN}; six seeds instead of three, new ones, because three had told too little"
-TRIED = f"{CHOSEN}; rates and ratios are around what one trial of another seed found best"
-SEEN_LAW = f"{TRIED}; the law that the tests of regret are held to, after their regrets"
+ONE_SEEN = f"{CHOSEN}; of this workload one trial of another seed was seen"
 # Scale -> seeds of the proxy, and of the wide models.
 SEEDS: dict[str, tuple[list[int], list[int]]] = {
     "smoke": ([400, 401], [410, 411]),
-    "reduced": ([400, 401, 402], [410, 411, 412]),
+    "reduced": ([*range(760, 766)], [*range(770, 776)]),
     "workstation": ([420, 421, 422], [430, 431, 432]),
     "paper": ([400, 401, 402], [410, 411, 412]),
 }
-SIX = SEEDS | {"reduced": ([*range(760, 766)], [*range(770, 776)])}
 NIGHT = ([*range(3000, 3008)], [*range(3010, 3018)])  # of none that was looked at before
 ROUNDS = {"smoke": 0, "reduced": 2, OVERNIGHT: 2, "workstation": 2, "paper": 3}
 ALL = ("SP", "muP", "LVP", "full-alignment", "u-muP")
-EVEN = ("SP", "muP")
 # A readout that is the embedding transposed has one rate for both; the others ask for two.
 TIED = ("SP", "muP")
 RATIOS = [1.0, 4.0, 16.0, 64.0]
@@ -47,13 +40,6 @@ ADAMW = {
     "name": "adamw",
     "betas": [0.9, 0.95],
     "eps": 1e-8,
-    "weight_decay": 0.0,
-    "clip": None,
-}
-SGD = {
-    "name": "sgd",
-    "momentum": 0.9,
-    "nesterov": False,
     "weight_decay": 0.0,
     "clip": None,
 }
@@ -78,51 +64,36 @@ def workload(
     lr: Mapping[str, Sequence[float]],
     parametrizations: Sequence[str] = ALL,
     ratios: Sequence[float] = RATIOS,
-    decays: Sequence[float] = DECAYS,
-    seeds: Mapping[str, tuple[Sequence[int], Sequence[int]]] = SEEDS,
-    arms: Mapping[str, Sequence] = MappingProxyType({}),
     night: Mapping[str, Sequence[float]] | None = None,
-    chosen: str = CHOSEN,
+    chosen: str = ONE_SEEN,
 ) -> dict[str, Study]:
     """Stage name -> Study.
 
     spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
     widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
-    parametrizations: those defined for the model. ratios, seeds: see RATIOS and SEEDS. decays:
-    those tried at paper scale. arms: further axes, tuned apart from each other. night: `widths`,
-    `lr` and `ratios` of a night, whose runs are else those of reduced scale; {} of a workload that
-    is left out of nights, None where there is no such scale. chosen: of `Study`'s
-    `chosen_after_seeing`.
+    parametrizations: those defined for the model. ratios: see RATIOS. night: `widths`, `lr` and
+    `ratios` of a night, whose runs are else those of reduced scale; none of a workload that is left
+    out of nights. chosen: of `Study`'s `chosen_after_seeing`.
     """
     whole = {**RUN, **spec}
-    nights = () if night is None else (OVERNIGHT,)
     at_night = {"widths": widths["reduced"], "lr": lr["reduced"], "ratios": ratios, **(night or {})}
     widths = {**widths, OVERNIGHT: at_night["widths"]}
     lr = {**lr, OVERNIGHT: at_night["lr"]}
-    seeds = {**seeds, OVERNIGHT: NIGHT if night else ([], [])}
+    seeds = {**SEEDS, OVERNIGHT: NIGHT if night else ([], [])}
     scales = {**scales, OVERNIGHT: scales["reduced"]}
     free = ("model.width", "lr", "embedding_ratio", "seed")
-    tuned = Best("proxy", "embedding_ratio", over=free)
 
-    def scale(
-        name: str, grid: Mapping, same_job: tuple[str, ...], decay_of: str | None = None
-    ) -> Scale:
-        """decay_of: the stage that the weight decay is taken from, where it is tuned."""
+    def scale(name: str, grid: Mapping, same_job: tuple[str, ...], **taken) -> Scale:
+        """taken: settings that are chosen among other runs."""
         jobs = {"smoke": tuple(grid), "workstation": ("seed",), "paper": ()}
-        changes = {**scales[name], "model.base_width": widths[name][0]}
-        if decay_of and len(decays_at(name)) > 1:
-            changes[DECAY] = Best(decay_of, DECAY, over=free)
+        changes = {**scales[name], "model.base_width": widths[name][0], **taken}
         return Scale(changes, grid, jobs.get(name, same_job), ROUNDS[name])
-
-    def decays_at(name: str) -> Sequence[float]:
-        return decays if name == "paper" else [0.0]
 
     def proxy(name: str) -> Scale:
         few = {"smoke": ratios[:2], OVERNIGHT: at_night["ratios"]}.get(name, ratios)
         grid = {
-            **arms,
             "model.width": widths[name][:1],
-            DECAY: decays_at(name),
+            DECAY: DECAYS if name == "paper" else [0.0],
             "lr": lr[name],
             "embedding_ratio": few,
             "seed": seeds[name][0],
@@ -131,40 +102,16 @@ def workload(
 
     def wide(name: str) -> Scale:
         grid = {
-            **arms,
             "parametrization": parametrizations,
             "model.width": widths[name][1:],
             "lr": lr[name],
             "seed": seeds[name][1],
         }
-        return scale(name, grid, ("lr", "seed"), "proxy")
+        taken = {DECAY: Best("proxy", DECAY, over=free)} if name == "paper" else {}
+        return scale(name, grid, ("lr", "seed"), **taken)
 
-    def higher(name: str) -> list[float]:
-        """At ratio 1 the best rate makes up for the embedding's: it may be an octave higher."""
-        return [*lr[name], *([] if name == "smoke" else [2 * max(lr[name])])]
-
-    def even_proxy(name: str) -> Scale:
-        grid = {
-            **arms,
-            "model.width": widths[name][:1],
-            DECAY: decays_at(name),
-            "lr": higher(name),
-            "seed": seeds[name][0],
-        }
-        return scale(name, grid, tuple(grid))
-
-    def even(name: str) -> Scale:
-        grid = {
-            **arms,
-            "parametrization": EVEN,
-            "model.width": widths[name][-1:],
-            "lr": higher(name),
-            "seed": seeds[name][1],
-        }
-        return scale(name, grid, ("lr", "seed"), "even_proxy")
-
-    def study(of, changes: Mapping, search: tuple, neighbourhood, nights=()) -> Study:
-        made = {name: of(name) for name in scales if name != OVERNIGHT or nights}
+    def study(of, changes: Mapping, search: tuple, neighbourhood) -> Study:
+        made = {name: of(name) for name in scales}
         return Study(
             task="transfer",
             spec={**whole, **changes},
@@ -176,11 +123,10 @@ def workload(
         )
 
     crosswise = ((-1, 0), (1, 0), (0, -1), (0, 1))
+    tuned = Best("proxy", "embedding_ratio", over=free)
     return {
-        "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise, nights),
-        "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None, nights),
-        "even_proxy": study(even_proxy, {"embedding_ratio": 1.0}, ("lr",), None),
-        "even": study(even, {"embedding_ratio": 1.0}, ("lr",), None),
+        "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise),
+        "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None),
     }
 
 
@@ -194,11 +140,9 @@ TEXT = {
 }
 SHORT_TEXT = {"data.batch_size": 8, "data.sequence_length": 32, "data.vocab_size": 512}
 # On a workstation a run sees 64 sequences * 256 tokens * 2,000 steps = 33 million tokens of the 1.0
-# billion there are. The decoder's five widths take 4 to 81 s a run, GPT-2's 12 to 134 s, the MLP's
-# 2 s. Seven rates (the MLP nine), two rounds of two, three seeds, five (two, three)
-# parametrizations, and the widest with one rate for all layers: 7.6, 6.9 and 0.4 hours. Rates:
-# those around the reduced optimum, 2^-6, and lower ones, because SP's falls as 1/width and longer
-# runs take less.
+# billion there are. The decoder's five widths take 4 to 81 s a run, the MLP's 2 s: 5.9 and 0.3
+# hours. Rates: those around the reduced optimum, 2^-6, and lower ones, because SP's falls as
+# 1/width and longer runs take less.
 WORKSTATION = {
     "data.dataset": "fineweb_head",
     "data.batch_size": 64,

@@ -5,7 +5,7 @@ Paper scale: 256 sequences of 256 tokens, 10,000 steps = 655 million tokens.
 """
 
 from repro.core.study import octaves
-from studies.transfer._workload import LR, MORE, SHORT_TEXT, SIX, TEXT, WORKSTATION, workload
+from studies.transfer._workload import LR, MORE, SHORT_TEXT, TEXT, WORKSTATION, workload
 
 SMALL = SHORT_TEXT | {"model.head_dim": 16, "precision": "float32"}
 SPEC = {
@@ -42,4 +42,4 @@ NIGHT = {
     "lr": [2.0**-10, *octaves(-9, -4, 0.5), 2.0**-3],
     "ratios": [16.0, 64.0, 256.0, 1024.0],
 }
-STAGES = workload(SPEC, widths=WIDTHS, scales=SCALES, lr=LR, seeds=SIX, night=NIGHT, chosen=MORE)
+STAGES = workload(SPEC, widths=WIDTHS, scales=SCALES, lr=LR, night=NIGHT, chosen=MORE)

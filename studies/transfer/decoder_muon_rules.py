@@ -8,7 +8,7 @@ goes as 1/n. A public recipe has both as n^-1/2 (nanochat, `(model_dim / 768) **
 narrow: the narrowest model, at which all rules are one, over learning rates.
 wide: wider models under every rule, over the same rates; other seeds.
 
-The embedding's rate is 64 times the others', the best of `decoder_muon`'s narrow model. Rates are
+The embedding's rate is 64 times the others', the best of a narrow model before. Rates are
 constant. Batch, data and steps are the decoder's; widths from 16, for a factor of 8: at 256 a step
 of Muon takes a quarter of a second.
 """
@@ -17,10 +17,10 @@ from collections.abc import Sequence
 
 from repro.core.seeds import of_arm
 from repro.core.study import Scale, Study, octaves
-from studies.transfer._workload import CHOSEN
+from studies.transfer._workload import ADAMW, CHOSEN
 from studies.transfer.decoder import SCALES, SPEC, WIDTHS
-from studies.transfer.decoder_muon import MUON
 
+MUON = ADAMW | {"name": "muon", "momentum": 0.95, "adjust_lr_fn": "original"}
 RATIO = 64.0
 # Rule -> powers of the width that the rates of embedding and readout have.
 RULES = {

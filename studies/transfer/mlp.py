@@ -5,7 +5,7 @@ Paper scale: Forest Cover Type once through, 464,809 rows // 256 = 1,815 steps.
 """
 
 from repro.core.study import octaves
-from studies.transfer._workload import ADAMW, MORE, SIX, workload
+from studies.transfer._workload import ADAMW, MORE, workload
 
 SPEC = {
     "data": {"dataset": "covtype_long", "batch_size": 256},
@@ -20,8 +20,6 @@ SPEC = {
     "steps": 1_815,
     "precision": "float32",
 }
-SCALES = {"smoke": {"steps": 10}, "reduced": {"steps": 300}, "workstation": {}, "paper": {}}
-RATIOS = [0.25, 1.0, 4.0, 16.0]
 STAGES = workload(
     SPEC | {"optimizer": ADAMW | {"betas": [0.9, 0.99]}},
     widths={
@@ -30,7 +28,12 @@ STAGES = workload(
         "workstation": [128, 256, 512, 1024, 2048],
         "paper": [256, 512, 1024, 2048],
     },
-    scales=SCALES,
+    scales={
+        "smoke": {"steps": 10},
+        "reduced": {"steps": 300},
+        "workstation": {},
+        "paper": {},
+    },
     lr={
         "smoke": octaves(-8, -6, 2),
         "reduced": octaves(-10, -4),
@@ -38,8 +41,7 @@ STAGES = workload(
         "paper": octaves(-13, -4, 0.5),
     },
     parametrizations=("SP", "muP", "u-muP"),
-    ratios=RATIOS,
-    seeds=SIX,
+    ratios=[0.25, 1.0, 4.0, 16.0],
     # As the decoder's. At reduced scale the narrow one's best rate was 2^-6.2.
     night={
         "widths": [64, 128, 256, 512],

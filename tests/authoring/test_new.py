@@ -14,7 +14,6 @@ from repro.core.suite import load
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.products import verify
-from repro.products.known import find_all
 from repro.verdicts.answers import CONTROL, of_one_run
 from repro.verdicts.figure import again, figure_named
 
@@ -74,7 +73,7 @@ def test_a_figure_again_shows_other_runs_by_the_same_claims():
 
 def test_what_is_written_is_python_and_names_what_was_asked(written):
     new.figure("upscaling/mine", of="upscaling/fig8", seeds=2)
-    new.figure("transfer/own", of="transfer/decoder_muon", widths=[8, 16], rates=[0.5])
+    new.figure("transfer/own", of="transfer/shift", widths=[8, 16], rates=[0.5])
     new.figure("embedding_lr/bare", widths=[32, 64], seeds=4)
     new.paper("another", "2511.01734v2")
     for file, text in written.items():
@@ -82,7 +81,7 @@ def test_what_is_written_is_python_and_names_what_was_asked(written):
         assert not (ROOT / file).exists()
     assert "STAGES = {" in written["studies/upscaling/mine_runs.py"]
     assert '"seed": [9000, 9001]' in written["studies/upscaling/mine_runs.py"]
-    axes = written["studies/transfer/own_runs.py"]
+    axes = written["studies/transfer/own_decoder.py"]
     assert '"model.width": [8, 16]' in axes and '"lr": [0.5]' in axes
     assert '"width": [32, 64], "seed": [0, 1, 2, 3]' in written["studies/embedding_lr/bare_runs.py"]
     assert "version = 2" in written["studies/another/paper.toml"]
@@ -165,11 +164,3 @@ def test_a_paper_that_is_not_run_yet_fails_no_verification_of_the_others():
     for outcomes in ([missing], [missing, lost], [lost, replace(lost, tier="identical")]):
         with pytest.raises(UserError, match="have no record"):
             verify.check(suite, outcomes)
-
-
-def test_the_scoreboard_of_all_figures_leaves_out_what_is_not_run_yet(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    overnight, asked = load(["scale=overnight"]), ["embedding_lr/fig3", "rate_transfer/distance"]
-    assert [e.figure for e in find_all(overnight, asked, asked=False)] == ["embedding_lr/fig3"]
-    with pytest.raises(UserError, match="rate_transfer/distance: has no data"):
-        find_all(overnight, asked)

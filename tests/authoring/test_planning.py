@@ -65,17 +65,14 @@ def source(rows):
 
 def test_the_fewest_seeds_that_tell_are_found_beside_their_price(claim):
     rows = table(1.5, 12, np.random.default_rng(3))
-    tried = [*planning.designs(source(rows), "", [claim.id], 40)]
+    tried = [*planning.designs(source(rows), [claim.id], 40)]
     told = [each for each in tried if each.tells([claim.id])]
     best = min(told, key=lambda each: each.seconds)
     assert tried[0].seeds == {"all": 12} and 4 <= best.seeds["all"] < 12
     assert best.seconds == pytest.approx(10 * best.runs) and best.runs == best.seeds["all"]
     fewer = [each for each in tried if each.seeds["all"] < best.seeds["all"]]
     assert best.seeds["all"] == 4 or (fewer and not any(each.tells([claim.id]) for each in fewer))
-    half = source(rows).without("seed % 2 == 0")
-    assert source(rows).price({"all": 6}, half) == (6, 60.0)
-    with pytest.raises(UserError, match="columns: .'seed', 'gain'."):
-        source(rows).without("lr < 1")
+    assert source(rows).price({"all": 6}) == (6, 60.0)
 
 
 def test_a_design_has_the_seeds_that_arms_share_first_and_more_than_the_table():
@@ -83,16 +80,15 @@ def test_a_design_has_the_seeds_that_arms_share_first_and_more_than_the_table():
         {"arm": [*"aaaa", *"bb", *"cc"], "seed": [1, 2, 3, 4, 2, 4, 2, 4], "loss": range(8)}
     )
     mine = planning.Source(SUITE, "p/mine", rows, [])
-    left = mine.without("")
-    assert mine.recorded(left) == {"a": 4, "b + c": 2}
-    few = mine.cut({"a": 3, "b + c": 1}, left)([rows])
+    assert mine.recorded == {"a": 4, "b + c": 2}
+    few = mine.cut({"a": 3, "b + c": 1})([rows])
     assert few["seed"].tolist() == [1, 2, 4, 2, 2]
     asked = {"a": 4, "b + c": 5}
-    more = mine.cut(asked, left)([rows] * mine.copies(asked, left))
+    more = mine.cut(asked)([rows] * mine.copies(asked))
     assert more.groupby("arm")["seed"].nunique().to_dict() == {"a": 4, "b": 5, "c": 5}
-    assert planning.named(mine, "", "c 6") == {"a": 4, "b + c": 6}
+    assert planning.named(mine, "c 6") == {"a": 4, "b + c": 6}
     with pytest.raises(UserError, match="write ARM N, of the arms a, b . c"):
-        planning.named(mine, "", "d 6")
+        planning.named(mine, "d 6")
 
 
 def test_rows_of_no_seed_are_in_every_design_once():
@@ -101,9 +97,8 @@ def test_rows_of_no_seed_are_in_every_design_once():
         {"arm": [*"aab"], "seed": [1, 2, math.nan], "loss": range(3), "lr": [1.0] * 3}
     )
     mine = planning.Source(SUITE, "p/mine", rows, [])
-    left = mine.without("")
-    assert mine.recorded(left) == {"a": 2}
-    found = mine.cut({"a": 3}, left)([rows] * mine.copies({"a": 3}, left))
+    assert mine.recorded == {"a": 2}
+    found = mine.cut({"a": 3})([rows] * mine.copies({"a": 3}))
     assert found["arm"].tolist() == [*"aab", "a"]
 
 
@@ -118,13 +113,10 @@ def test_the_upper_bound_is_chi_squared_s(freedom, times):
 def test_runs_of_a_record_have_their_prices_and_those_they_start_from():
     whole = planning.of_figure(SUITE, "effective_theory/updates", None)
     made = sum(each for _, each, is_base in whole.priced if not is_base)
-    left = whole.without("")
     record = records.recorded(SUITE, "effective_theory/updates")[0].with_suffix(".json")
     spent = sum(each["seconds"] for each in read_json(record)["provenance"]["made"])
     assert made == pytest.approx(spent)
-    assert whole.price(whole.recorded(left), left)[1] == pytest.approx(
-        sum(p[1] for p in whole.priced)
-    )
+    assert whole.price(whole.recorded)[1] == pytest.approx(sum(p[1] for p in whole.priced))
 
 
 def tail(k, n, p):
@@ -144,7 +136,7 @@ def test_the_whole_rule_on_fresh_draws(claim, gain, least, wrong, monkeypatch):
     rng, verdicts = np.random.default_rng(11), []
     for _ in range(40):
         pilot = table(1.0, 8, rng)
-        tried = [*planning.designs(source(pilot), "", [claim.id], 40)]
+        tried = [*planning.designs(source(pilot), [claim.id], 40)]
         told = [each for each in tried if each.tells([claim.id])]
         seeds = min(told, key=lambda each: each.seconds).seeds["all"] if told else 16
         fresh = table(gain, seeds, rng)

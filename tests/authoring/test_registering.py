@@ -2,7 +2,7 @@
 
 import pytest
 
-from repro.authoring import registering
+from repro.authoring import planning, registering
 from repro.authoring.pilot import SEEDS, Piloted
 from repro.core import discovery, rows
 from repro.core.seeds import Arm, Seeds, derived
@@ -29,7 +29,9 @@ def plan(tmp_path, monkeypatch):
     for module in (registering, rows):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     (tmp_path / "studies/rate_transfer").mkdir(parents=True)
-    return planned(tmp_path / "plan.json")
+    path = tmp_path / "plan.json"
+    monkeypatch.setattr(planning, "path", lambda suite, name: path)
+    return planned(path)
 
 
 def test_a_pilot_has_seeds_of_its_own_in_every_stage_that_has_some():
@@ -51,11 +53,11 @@ def test_no_study_judges_on_a_pilot_s_seeds():
 
 def test_a_row_is_the_design_and_what_a_person_says(plan):
     suite = load(["scale=reduced"])
-    said = registering.row(suite, CLAIM, plan, {}, "network 12")
+    said = registering.row(suite, CLAIM, {}, "network 12")
     assert said.endswith("not written: give --why and --known")
     assert not (registering.ROOT / "studies/rate_transfer/registered.csv").exists()
     for _ in range(2):  # rows are added
-        registering.row(suite, CLAIM, plan, TYPED, "network 12")
+        registering.row(suite, CLAIM, TYPED, "network 12")
     (_, row), (_, again) = rows.read("studies/rate_transfer/registered.csv", Registered)
     assert row == again and row.why == TYPED["why"]
     assert row.known == f"{RULE}; {TYPED['known']}"  # by which rule it was planned
@@ -85,7 +87,7 @@ def test_what_a_search_will_add_to_a_grid_is_said_in_words():
 )
 def test_what_cannot_be_planned_is_said(claim, scale, said, plan):
     with pytest.raises(UserError, match=said):
-        registering.row(load([f"scale={scale}"]), claim, plan, TYPED)
+        registering.row(load([f"scale={scale}"]), claim, TYPED)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,9 @@ def test_what_cannot_be_planned_is_said(claim, scale, said, plan):
     ],
 )
 def test_too_little_power_or_another_design_is_refused(other, said, plan):
+    planned(plan, **other)
     with pytest.raises(UserError, match=said):
-        registering.row(load(["scale=reduced"]), CLAIM, planned(plan, **other), TYPED, "network 12")
+        registering.row(load(["scale=reduced"]), CLAIM, TYPED, "network 12")
 
 
 def test_an_arm_that_has_seeds_is_refused(plan):
@@ -106,7 +109,7 @@ def test_an_arm_that_has_seeds_is_refused(plan):
     seeds = " ".join(map(str, derived(commit, "network", 12)))
     rows.write("studies/rate_transfer/seeds.csv", Arm, [Arm("network", commit, seeds)])
     with pytest.raises(UserError, match=r"arm network has seeds already, .* name a new arm"):
-        registering.row(load(["scale=reduced"]), CLAIM, plan, TYPED, "network 12")
+        registering.row(load(["scale=reduced"]), CLAIM, TYPED, "network 12")
     assert not (registering.ROOT / "studies/rate_transfer/registered.csv").exists()
 
 

@@ -1,8 +1,7 @@
 import pytest
 from parameters import kept
+from tiny import MODELS, model_sizes, tiny_run
 
-from repro.checks.coordinate_check import check, model_sizes
-from repro.checks.tiny import MODELS, tiny_run
 from widthwise.checks.coordinates import over_widths
 from widthwise.checks.slopes import Measured, fit_slopes
 
@@ -11,10 +10,16 @@ pytestmark = pytest.mark.long
 WIDTHS = [64, 128, 256, 512]
 
 
+def checked(parametrization, model, widths=None, steps=4, seeds=4):
+    """The check of a model of the suite over widths, None for its own."""
+    task, spec, its_widths = tiny_run(model, parametrization)
+    return over_widths(model_sizes(task, spec, steps=steps), widths or its_widths, seeds)
+
+
 def test_mup_does_the_same_at_every_width_and_the_standard_one_blows_up():
     """Of SP the last block changes the more, the wider; what goes into the first does not."""
-    assert check("muP", "decoder", None, steps=4, seeds=4).passed
-    found = check("SP", "decoder", None, steps=4, seeds=4)
+    assert checked("muP", "decoder").passed
+    found = checked("SP", "decoder")
     changes = {s.layer: s.verdict for s in found.slopes if s.quantity == "stream change"}
     assert found.verdict == "wrong"
     assert changes["embedding"] == "right" and changes["mlp.1"] == "grows"
@@ -119,6 +124,6 @@ def test_upscaling_s_models_do_the_same_at_every_width(name):
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_checked(model):
     """Two widths, two steps: layers of the model itself, none of which stays where it was."""
-    found = check("SP", model, tiny_run(model, "SP")[2][:2], steps=2, seeds=2)
+    found = checked("SP", model, tiny_run(model, "SP")[2][:2], steps=2, seeds=2)
     assert len(found.slopes) > 5 and found.reason in str(found)
     assert not any("-inf" in line or "nan" in line for line in str(found).splitlines())

@@ -9,7 +9,7 @@ from refusals import refused
 
 from repro.lineage.checkout import ROOT
 from repro.verdicts.optimum import cubic
-from repro.verdicts.run_sweeps import by_width
+from repro.verdicts.run_sweeps import sweep_of
 from widthwise.checks.joint import joint_optima
 from widthwise.checks.sweep import Sweep, Sweeps
 
@@ -131,7 +131,11 @@ def recorded(study):
     base = ROOT / "records" / "overnight" / "embedded" / "cpu" / "embedding_lr" / "fig3.csv"
     table = pd.read_csv(base)
     rows = table[table["study"] == study]
-    return by_width(rows, "model.width", "lr.embedding", "train_loss")
+    each = {
+        n: sweep_of(own, "lr.embedding", "train_loss", own["seed"])
+        for n, own in rows.groupby("model.width")
+    }
+    return Sweeps(each)
 
 
 def put_in(sweeps, slope, grid):

@@ -167,10 +167,13 @@ def test_where_every_run_diverged_nothing_is_chosen_and_nothing_written(trained,
 
 def test_a_choice_is_known_by_what_it_is_made_from():
     suite = suite_of(scale="paper", data="real")
-    stage = "transfer/bart/even"
+    stage = "transfer/bart/wide"
     (choice,) = suite.choices(stage).values()
     assert suite.choice(stage, choice.name) is choice
-    assert {each.reference.key for each in choice.taken} == {"optimizer.weight_decay"}
+    assert {each.reference.key for each in choice.taken} == {
+        "embedding_ratio",
+        "optimizer.weight_decay",
+    }
     assert all(suite.choices_of(cell) == [choice] for cell in suite.cells(stage))
     # each round chooses among all earlier ones
     sizes = [{len(c.cells) for c in suite.choices(f"{stage}+{i}").values()} for i in (1, 2, 3)]

@@ -11,11 +11,11 @@ from golden import SPECS
 from kept import kept_numbers
 from refusals import refused
 from suites import suite_of
+from tiny import tiny_run
 from torch.utils.flop_counter import FlopCounterMode
 
 from repro import cost, models, tasks
 from repro.__main__ import main
-from repro.checks.tiny import tiny_run
 from repro.core import catalog
 from repro.core.runs import Run
 from repro.core.schedule import Cell

@@ -138,8 +138,9 @@ def test_a_paper_figures_a_dataset_a_model_and_a_parametrization_are_added_as_sa
     for command in commands:
         done = call(command, checkout)
         assert done.returncode == 0, done.stdout
-    done = call("uv run python -m repro coordinate-check half-SP --model residual_mlp", checkout)
-    assert "half-SP" in done.stdout, done.stdout
+    (check,) = re.findall(r"`(uv run widthwise check .*)`", PAGE)
+    done = call(check, checkout)
+    assert "wrong: 2 (stream change) grows" in done.stdout, done.stdout
     done = call(f"uv run pytest -n 2 -q -m 'not slow and not workflow' {' '.join(HELD)}", checkout)
     assert done.returncode == 0, done.stdout
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from figures.effective_theory import updates
-from figures.embedding_lr import fig1, fig4, mechanism
+from figures.embedding_lr import fig1, mechanism
 from repro.core import discovery
 from studies.embedding_lr import decoder_step
 
@@ -63,37 +63,6 @@ def test_what_is_judged_of_the_mechanism_is_run_once():
         tuple(case[key] for key in keys) for grid in grids if grid["seed"] for case in grid["case"]
     ]
     assert len(cases) == len(set(cases)) == 4 * 4 * 4 - 4  # 8d is 512 at a width of 64
-
-
-def pretrained(study, ratio, seeds, level, steps=(30, 60)):
-    return pd.DataFrame(
-        {
-            "embedding_lr.factor": ratio[0],
-            "embedding_lr.power": ratio[1],
-            "seed": seed,
-            "step": step,
-            "ratio": ratio[0] * 128 ** ratio[1],
-            "tokens": step,
-            "train_perplexity": level * (1 + 0.01 * seed) * 100 / step,
-            "valid_perplexity": level * 100 / step,
-            "study": study,
-        }
-        for seed, step in itertools.product(seeds, steps)
-    )
-
-
-def test_seeds_that_two_studies_share_count_once_and_the_others_judge_too():
-    levels = {(1.0, 0.0): 1.1, (0.5, 0.5): 1.02, (1.0, 0.5): 1.0, (2.0, 0.5): 0.95}
-    every = pd.concat(pretrained("x", ratio, range(2), v) for ratio, v in levels.items())
-    two = pd.concat(pretrained("x", ratio, range(8), levels[ratio]) for ratio in [*levels][2:])
-    long = pd.concat(pretrained("x", ratio, range(5), levels[ratio]) for ratio in [*levels][:3:2])
-    data = fig4.reduce(dict(zip(fig4.STUDIES, (long, every, two), strict=True)))
-    found = fig4.measure(data, "reduced")
-    assert found["fig4.flat-above"].value == pytest.approx(0.95)
-    assert [found[f"fig4.{name}"].n for name in ("flat-above", "near-optimal")] == [8, 2]
-    assert found["fig4.sqrt-d-better"].n == 5
-    drawn = fig4.simulate(fig4.MARGINAL, data, "reduced", np.random.default_rng(0))
-    assert fig4.measure(drawn, "reduced")["fig4.flat-above"].value == pytest.approx(0.99)
 
 
 def test_embeddings_of_standard_deviation_1_decide_nothing_at_the_default_scale():

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from parameters import kept
 from refusals import refused
 from suites import suite_of
 
@@ -17,11 +16,8 @@ from figures.transfer import (
     _board,
     _losses,
     _matrix,
-    anatomy,
     equal,
     leaderboard,
-    muon,
-    sgd,
 )
 from figures.transfer import depth as depth_figure
 from figures.transfer._losses import COLUMNS, PROXY, WORKLOADS, Losses
@@ -81,33 +77,6 @@ def test_losses_of_a_known_law_give_its_slope_regret_penalty_and_gain():
     assert found.value == pytest.approx(-1) and found.low == pytest.approx(found.high)
 
 
-def test_what_tuning_the_ratio_gains_and_does_to_the_ranking_is_read_off_known_losses():
-    """At ratio 1 losses are 0.1 higher, and SP's another 0.04, whatever rate is best."""
-    tuned = Losses(table())
-    data = table()
-    wide = data["parametrization"] != PROXY
-    data.loc[wide, "embedding_ratio"] = 1.0
-    data.loc[wide, "train_loss"] += 0.1
-    data.loc[data["parametrization"] == "SP", "train_loss"] += 0.04
-    even = Losses(data)
-    found = anatomy.difference(even, tuned, anatomy.of_mup, "muP")
-    assert (found.value, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
-    assert found.problem == ""
-    assert anatomy.difference(even, tuned, anatomy.lead).value == pytest.approx(0.04)
-
-
-def test_the_interval_spans_the_rates_that_either_arm_might_have_been_given():
-    """The narrow model's best rate turns with a seed: what it costs is within the interval."""
-    data = table()
-    narrow = (data["parametrization"] == PROXY) & (data["seed"] == 402)
-    data.loc[narrow & (data["lr"] == 2.0**-7), "train_loss"] -= 2.5 * CURVATURE
-    unsure, sure = Losses(data), Losses(table())
-    assert unsure.proxy_rate() == sure.proxy_rate() == 2.0**-6
-    assert unsure.other_proxy_rates() == [2.0**-7, 2.0**-6]
-    found = anatomy.difference(unsure, sure, anatomy.of_mup, "muP")
-    assert (found.value, found.low, found.high) == pytest.approx((0, 0, CURVATURE), abs=1e-12)
-
-
 @pytest.fixture
 def frozen(monkeypatch, tmp_path):
     """Freeze the lowest tuned losses of a table as version v0 at reduced scale."""
@@ -127,11 +96,11 @@ def on(*workloads, **changes):
 
 def test_the_matrix_has_the_scores_of_a_known_law(frozen):
     """SP's rate is two octaves off at four times the width, and it ends 0.1 nats higher."""
-    data = on("decoder", "mlp", "gru", "mlp_sgd")
+    data = on("decoder", "mlp", "gru")
     frozen(data)
     board = _board.matrix(data, "reduced")
-    assert [row.name for row in board.rows] == ["muP, AdamW", "SP, AdamW", "SP, SGD", "muP, SGD"]
-    assert list(board.columns) == ["decoder", "mlp", "gru"], "the MLP is one column"
+    assert [row.name for row in board.rows] == ["muP, AdamW", "SP, AdamW"]
+    assert list(board.columns) == ["decoder", "mlp", "gru"]
     missed = CURVATURE * 4
     for column in board.columns:
         each = board.rows[1].scores[column]
@@ -140,15 +109,10 @@ def test_the_matrix_has_the_scores_of_a_known_law(frozen):
         assert each.lost.value == pytest.approx(100 * (missed + PENALTY["SP"]) / (2 * GAIN))
         assert board.rows[0].scores[column].lost.value == pytest.approx(0)
     assert board.rows[0].median.value == pytest.approx(0)
-    assert math.isnan(board.rows[2].median.value), "SGD is on one workload"
     assert board.group == {"muP, AdamW": 1, "SP, AdamW": 2}
     assert heads(board) == ["decoder", "MLP", "GRU", "median"]
-    few = {"gru": replace(board.rows[0].scores["gru"], problem="few")}
     none = replace(board.rows[0].median, value=math.nan)
-    lone = [
-        replace(row, median=none, scores=few if "gru" in row.scores else row.scores)
-        for row in board.rows
-    ]
+    lone = [replace(row, median=none, scores={"mlp": row.scores["mlp"]}) for row in board.rows]
     assert heads(replace(board, rows=lone)) == ["MLP"], "what no entry has is left out"
 
 
@@ -202,8 +166,8 @@ def test_the_references_in_the_repository_are_what_the_records_give():
     rows_of = references.frozen()
     assert {row.version for row in rows_of} == {_board.VERSION}
     for scale, label in dict.fromkeys((row.scale, row.data) for row in rows_of):
-        bases = [base for name in leaders.FIGURES for base in recorded_at(scale, label, name)]
-        data = pd.concat([pd.read_csv(base.with_suffix(".csv")) for base in bases])
+        (base,) = recorded_at(scale, label, leaders.FIGURE)
+        data = pd.read_csv(base.with_suffix(".csv"))
         data = data.sort_values(COLUMNS[:6], ignore_index=True)
         digest = sha256(as_csv(data))
         fresh = _board.references_of(data, scale, _board.VERSION, label, digest)
@@ -219,30 +183,6 @@ def everywhere(values):
     """A table like those of all workloads, with `values` as losses."""
     parts = [table(workload=name).assign(train_loss=values) for name in WORKLOADS]
     return pd.concat(parts, ignore_index=True)
-
-
-@pytest.mark.filterwarnings("ignore:invalid value")  # of a loss of infinity a difference is none
-@pytest.mark.parametrize("loss", kept([math.nan, 4.0], first=1), ids=["diverged", "all the same"])
-def test_figures_without_a_best_rate_are_drawn(loss):
-    data = everywhere(loss)
-    arms = pd.concat([data.assign(arm=arm) for arm in anatomy.ARMS], ignore_index=True)
-    adjusted = pd.concat(
-        [table(train_loss=loss, **{muon.ARM: arm}) for arm in muon.ARMS], ignore_index=True
-    )
-    rows = [table(workload=name, train_loss=loss) for name in sgd.WORKLOADS]
-    with_sgd = pd.concat(rows, ignore_index=True)
-    shown = (
-        (anatomy, arms),
-        (muon, adjusted),
-        (sgd, with_sgd),
-    )
-    for module, drawn in shown:
-        figure = module.draw(drawn, "smoke")
-        figure.canvas.draw()
-        plt.close(figure)
-        assert all(
-            math.isnan(x.value) or x.problem for x in module.measure(drawn, "smoke").values()
-        )
 
 
 @pytest.mark.parametrize("loss", [math.nan, 4.0, 1e9], ids=["diverged", "the same", "unlearned"])
@@ -323,35 +263,14 @@ def test_a_column_of_decays_is_kept_where_there_are_several():
 @pytest.mark.parametrize(("scale", "decays"), [("paper", {0.0, 0.1, 0.4}), ("reduced", {0.0})])
 def test_the_weight_decay_is_tuned_narrow_and_handed_on_at_paper_scale_alone(scale, decays):
     suite = suite_of(scale=scale)
-    runs = {
-        f"transfer/{stage}": [run for cell in suite.cells(f"transfer/{stage}") for run in cell.runs]
-        for stage in (
-            *(f"decoder/{stage}" for stage in ("proxy", "wide", "even_proxy", "even")),
-            *("mlp_sgd/proxy", "resnet_sgd/wide"),
-        )
-    }
-    for wide, narrow in (("wide", "proxy"), ("even", "even_proxy")):
-        tried = {
-            run.spec["optimizer"]["weight_decay"] for run in runs[f"transfer/decoder/{narrow}"]
-        }
-        assert tried == decays
-        taken = [run.upstream.get(_losses.DECAY) for run in runs[f"transfer/decoder/{wide}"]]
-        stages = {each.reference.stage if each else None for each in taken}
-        assert stages == ({narrow} if scale == "paper" else {None})
-    with_sgd = runs["transfer/mlp_sgd/proxy"] + runs["transfer/resnet_sgd/wide"]
-    assert {run.spec["optimizer"]["weight_decay"] for run in with_sgd} == {0.0}
-
-
-def test_with_sgd_the_same_law_is_read_of_two_workloads():
-    data = pd.concat([table(workload=name) for name in sgd.WORKLOADS], ignore_index=True)
-    found = sgd.measure(data, "reduced")
-    assert {name: each.problem for name, each in found.items()} == dict.fromkeys(found, "")
-    for name in ("mlp", "resnet"):
-        assert found[f"sgd.sp-regret-{name}"].value == pytest.approx(4 * CURVATURE)
-        known_to = found[f"sgd.sp-regret-{name}"].high - 4 * CURVATURE
-        assert known_to == pytest.approx(2 * CURVATURE / 4)  # half an octave of two bowls
-        assert found[f"sgd.shift-mup-{name}"].value == pytest.approx(0)
-        assert found[f"sgd.lead-{name}"].value == pytest.approx(PENALTY["SP"])
+    narrow, wide = (
+        [run for cell in suite.cells(f"transfer/decoder/{stage}") for run in cell.runs]
+        for stage in ("proxy", "wide")
+    )
+    assert {run.spec["optimizer"]["weight_decay"] for run in narrow} == decays
+    taken = [run.upstream.get(_losses.DECAY) for run in wide]
+    stages = {each.reference.stage if each else None for each in taken}
+    assert stages == ({"proxy"} if scale == "paper" else {None})
 
 
 def test_chance_is_the_entropy_of_the_targets():

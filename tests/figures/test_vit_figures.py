@@ -10,7 +10,6 @@ from repro.core import discovery
 from repro.core.search import untried_neighbours
 from repro.core.spec import lookup
 from repro.verdicts.drawing import plt
-from repro.verdicts.power import SIGN
 from studies.effective_theory import vit
 from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 from widthwise.parametrization import Role
@@ -75,16 +74,17 @@ def verdicts(name, data, scale="reduced"):
 
 
 EQUAL = dict.fromkeys(STRATEGIES, 0.7)
+AHEAD = EQUAL | {"neural-tangent": 0.8}
 
 
 @pytest.mark.parametrize(
-    ("octaves", "wanted"), [(0.9, "reproduced"), (1.1, "not reproduced"), (-2, "not reproduced")]
+    ("octaves", "wanted"), [(0.9, "agrees"), (1.1, "differs"), (-2, "differs")]
 )
 def test_the_optima_are_compared_as_rates_of_the_matrices(octaves, wanted):
     data = table(EQUAL, {"neural-tangent": 2.0 ** (octaves - 7)})
-    row = verdicts("fig1", data)["fig1.equivalent-lr"]
+    row = verdicts("fig1", data, "overnight")["fig1.equivalent-lr"]
     assert row["measured"] == pytest.approx(2.0**octaves, rel=1e-9)
-    assert row["status"] == wanted
+    assert seen("effective_theory/fig1", row) == wanted
 
 
 def test_an_optimum_between_rates_is_told_by_a_parabola():
@@ -108,7 +108,7 @@ def test_a_csv_file_does_not_open_a_closed_search(tmp_path):
 def test_a_neighbour_that_was_not_tried_leaves_the_search_open(gone):
     data = table(EQUAL, around=[move for move in vit.MOVES if move != gone])
     for name, claim in (("fig1", "fig1.equivalent-lr"), ("fig2", "fig2.nt-better")):
-        row = verdicts(name, data)[claim]
+        row = verdicts(name, data, "overnight")[claim]
         assert row["status"] == "inconclusive" and "search limit" in row["reason"]
 
 
@@ -216,6 +216,17 @@ def test_neural_tangent_is_better_beyond_noise_or_not_judged(tangent, wanted):
     assert found["fig2.nt-better-long"]["status"] == "not reproduced", "equal is not better"
 
 
+def test_at_the_default_scale_figures_1_and_2_have_the_two_that_are_compared():
+    two = table(AHEAD).query("strategy in @vit.COMPARED and part != 'best'")
+    found = verdicts("fig2", two.replace({"part": {"long": "fresh"}}))
+    assert found["fig2.nt-better"]["status"] == "reproduced"
+    assert "fig2.order" not in found, "nothing was measured"
+    drawn = [fig1.draw(two, "reduced"), fig2.draw(two, "reduced")]
+    assert len(drawn[0].axes) == 4
+    for each in drawn:
+        plt.close(each)
+
+
 def test_the_order_needs_both_ends():
     paper = {"hybrid": 0.8, "maximal-update": 0.6}
     data = table(EQUAL | paper)
@@ -245,7 +256,8 @@ SWAPPED = {"hybrid": "maximal-update", "maximal-update": "hybrid"}
 )
 def test_a_claim_of_a_table_that_was_changed_is_another_or_none(figure, claim, change, left):
     data = table(EQUAL | {"hybrid": 0.8, "maximal-update": 0.6})
-    honest, found = (verdicts(figure, d)[f"{figure}.{claim}"] for d in (data, change(data)))
+    tables = (data, change(data))
+    honest, found = (verdicts(figure, d, "overnight")[f"{figure}.{claim}"] for d in tables)
     assert (
         seen(f"effective_theory/{figure}", honest) == "agrees" and "search" not in honest["reason"]
     )
@@ -274,15 +286,11 @@ def controls(order_one=(0.85, 0.8), head=0.82, **ablations):
         (vit.TANGENT, "positions_lowered"): moved["positions_lowered"],
         (vit.TANGENT, "head"): head,
     }
-    pairs = {"fresh": (0.7, 0.8), "bias_off": (0.7, 0.8)}
+    pairs = {"printed": (0.7, 0.8), "bias_off": (0.7, 0.8)}
     pairs |= dict.fromkeys(("order_one", "order_one_long"), order_one)
     for part, levels in pairs.items():
         found |= {(each, part): top1 for each, top1 in zip(vit.COMPARED, levels, strict=True)}
-    both = dict.fromkeys(("head_order_one", "head_order_one_long"), order_one[1] + 0.04)
-    return found | {(vit.TANGENT, part): top1 for part, top1 in both.items()}
-
-
-AHEAD = EQUAL | {"neural-tangent": 0.8}
+    return found | {(vit.TANGENT, "head_order_one"): order_one[1] + 0.04}
 
 
 def test_the_ablation_tells_the_positional_embedding_from_the_rest():
@@ -304,7 +312,7 @@ def test_a_gain_that_larger_positions_take_away_is_seen():
     assert found["positions.order-one"]["measured"] == pytest.approx(-5)
     assert found["positions.order-one"]["status"] == "not reproduced"
     assert found["positions.head-order-one"]["measured"] == pytest.approx(-1)
-    assert found["positions.head-order-one-long"]["status"] == "not reproduced"
+    assert found["positions.order-one-long"]["measured"] == pytest.approx(-5)
     assert found["positions.size"]["measured"] == pytest.approx(1.5)
     assert found["positions.head"]["measured"] == pytest.approx(12)
     assert found["positions.bias-off"]["status"] == "reproduced"
@@ -322,7 +330,7 @@ def test_a_control_s_own_search_has_to_be_closed():
     open_search = pd.DataFrame(search_rows("standard", (1.0, 0.1), around=[(1, 0)]))
     data = table(AHEAD, arms=controls())
     data = pd.concat([data, open_search.assign(part="order_one_search")], ignore_index=True)
-    found = verdicts("positions", data)
+    found = verdicts("positions", data, "overnight")
     assert "search limit" in found["positions.order-one"]["reason"]
     assert found["positions.head"]["status"] == "reproduced"
 
@@ -330,7 +338,7 @@ def test_a_control_s_own_search_has_to_be_closed():
 def test_where_runs_as_printed_have_no_seeds_of_their_own_controls_stand_beside_the_best():
     """At workstation and paper scale; 0.82 with the head matched, 0.7 as printed."""
     data = table(AHEAD, arms=controls())
-    data = data[(data["part"] != "fresh") & ~data["part"].str.endswith("_long")]
+    data = data[(data["part"] != "printed") & ~data["part"].str.endswith("_long")]
     found = verdicts("positions", data, "workstation")
     assert found["positions.head"]["measured"] == pytest.approx(12)
     assert found["positions.size"]["measured"] == pytest.approx(1.5)
@@ -377,22 +385,10 @@ def acting(decays, search="decay_search", runs="decay"):
 def test_the_headline_where_decay_acts_and_whose_product_is_larger():
     found = verdicts("decay", acting((1, 2)))
     assert found["decay.nt-better"]["measured"] == pytest.approx(2)
-    assert found["decay.nt-better"]["status"] == "reproduced"
+    assert found["decay.nt-better"]["status"] == READ
     assert "lr* wd* 0.00391, summed 1.1" in found["decay.nt-better"]["detail"]
     assert found["decay.product"]["measured"] == pytest.approx(2)
     assert found["decay.product"]["status"] == READ
-
-
-def test_curves_that_cross_are_set_apart_by_their_largest():
-    """Found by its power: mirrored at each step, the slower curve led at the start either way."""
-    rows = acting((1, 1))
-    runs = rows["part"] == "decay"
-    start = runs & (rows["step"] == rows.loc[runs, "step"].min())
-    rows.loc[start, "valid_accuracy"] = rows["strategy"].map({"neural-tangent": 0.2}).fillna(0.7)
-    for law, sign in zip(SIGN.names, (1, 0, -1), strict=True):
-        drawn = decay.simulate(law, rows, "reduced", np.random.default_rng(0))
-        standard, tangent = decay.top1(drawn, "decay")
-        assert tangent.mean() - standard.mean() == pytest.approx(2 * sign, abs=0.6)
 
 
 def test_on_a_workstation_decay_acts_in_the_runs_with_positions_of_order_one():
@@ -481,6 +477,6 @@ def test_positions_of_order_one_change_the_initial_positions_and_their_search_al
 
 
 def test_the_long_runs_are_the_short_ones_stretched():
-    short, long = (spec(f"hybrid_{part}", "reduced") for part in ("best", "long"))
+    short, long = (spec(f"standard_{part}", "reduced") for part in ("best", "long"))
     for key in ("steps", "evaluations", "schedule.warmup"):
         assert lookup(long, key) == 3 * lookup(short, key)

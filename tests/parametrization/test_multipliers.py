@@ -7,13 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from refusals import refused
+from tiny import MODELS, tiny_run, training_sizes
 from torch import nn
 
 import widthwise
 from benchmarks.zoo.small import MLP
 from repro import models
-from repro.checks.coordinate_check import training_sizes
-from repro.checks.tiny import MODELS, tiny_run
 from repro.core.spec import override
 from repro.data.random_data import random_data
 from repro.models.readout import scaled

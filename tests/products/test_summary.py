@@ -9,6 +9,7 @@ import pytest
 from repro.core import discovery
 from repro.products import summary
 from repro.products.run_table import chosen_after_seeing
+from repro.report.model import Site
 from repro.verdicts import statements
 from repro.verdicts.results import families, of_a_paper, survivors
 
@@ -102,6 +103,10 @@ def test_many_tests_of_a_paper_are_taken_together():
     assert len(families([*family, *others])["embedding_lr"]) == 39
     assert survivors([*family, row("y", p=0.0001), *others]) == {("embedding_lr", "fig3.cy")}
     assert survivors([family[-1]]) == {("embedding_lr", "fig3.cx")}
+    here = [each | {"scale": "smoke", "data": "embedded"} for each in (*family, row(97, p=None))]
+    tests = [SimpleNamespace(row=each) for each in here]
+    site = Site(None, [], [SimpleNamespace(tests=tests)], [])
+    assert [site.stands(each) for each in here[-3:]] == [False, False, True]
 
 
 def test_settings_chosen_after_seeing_results_are_named_below_paper_scale():

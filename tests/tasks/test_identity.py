@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from golden import SPECS
 from refusals import refused
+from tiny import MODELS, tiny_run
 
 from repro import models
-from repro.checks.tiny import MODELS, tiny_run
 from repro.core.runs import Among, Run, Upstream
 from repro.core.study import Best
 from repro.data.random_data import random_data

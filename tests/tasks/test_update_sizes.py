@@ -6,8 +6,8 @@ import pytest
 from golden import SPECS
 from judged import of_figure, statuses
 from refusals import refused
+from tiny import tiny_run
 
-from repro.checks.tiny import tiny_run
 from repro.core import catalog
 from repro.data.random_data import random_data
 from repro.tasks import TASKS

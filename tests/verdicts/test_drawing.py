@@ -7,8 +7,8 @@ from repro.verdicts.typeset import Table, powers
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-@pytest.mark.parametrize("words", [1, 4, 8])
-@pytest.mark.parametrize("found", [0, 1, 5])
+@pytest.mark.parametrize("words", [1, 8])
+@pytest.mark.parametrize("found", [0, 1])
 def test_a_title_lies_inside_the_figure_and_above_the_panels(columns, words, found):
     figure, axes = drawing.panels(columns)
     axes[0][0].set_title("panel")

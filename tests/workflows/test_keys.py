@@ -190,7 +190,7 @@ def test_a_figure_s_code_is_what_it_imports_and_nothing_that_trains(name):
     assert {f"repro/verdicts/{part}.py" for part in ("tabulate", "judging", "answers")} <= set(
         files
     )
-    trains = ("repro/training/", "repro/models/", "repro/checks/", "repro/tasks/")
+    trains = ("repro/training/", "repro/models/", "repro/tasks/")
     lists = {"repro/models/__init__.py", "repro/tasks/__init__.py"}  # of what there is
     assert {f for f in files if f.startswith((*trains, "widthwise/upscaling/"))} <= lists
 
