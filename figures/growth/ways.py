@@ -24,11 +24,11 @@ from repro.verdicts.answers import (
 from repro.verdicts.figure import Figure
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES, SIGN
-from studies.growth._ways import FACTORS
+from studies.growth._ways import FACTORS, SHRINK
 from studies.growth.grown import NAMES as WAYS_OF
 
 NETWORKS = {"mlp": "MLP", "gpt2": "GPT-2"}
-SCRATCH, SHRINK, RATES = "scratch", "shrink", "rates_"
+SCRATCH, RATES = "scratch", "rates_"
 POINT = ["network", "stage", "factor", "budget"]
 LOW, HIGH = 0, 1
 TWO, MOST = FACTORS[0], FACTORS[-1]

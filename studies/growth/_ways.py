@@ -20,11 +20,12 @@ from collections.abc import Mapping, Sequence
 
 from repro.core.study import OVERNIGHT, Best, Checkpoint, Scale, Study, octaves
 
+SHRINK = "shrink"
 WAYS = {
     "copies": {"by": "copies", "level": 0.0},
     "noisy": {"by": "copies", "level": "start.level"},
     "zeros": {"by": "zeros", "level": "start.level"},
-    "shrink": {"by": "shrink", "level": 0.0, "shrink": "start.shrink"},
+    SHRINK: {"by": SHRINK, "level": 0.0, "shrink": "start.shrink"},
 }
 FACTORS = (2, 4, 8)
 LONGER = 1.5  # from scratch; the base's operations are less than half of the wide model's
@@ -50,16 +51,18 @@ def ways(
     spec: of `warm_start`, from scratch. names: of WAYS. targets: scale -> width. scales: scale ->
     its changes of the spec. steps: scale -> the smaller budget and the larger, whole multiples of
     the window. window: scale -> steps over which a final loss is a mean, and between evaluations.
-    The larger budget is tried by the factor 2 alone.
+    The larger budget is tried by shrinking and the factor 2 alone.
     """
 
     def budget(scale: str, number: int) -> dict:
         return {"steps": number, "evaluations": number // window[scale]}
 
-    def cells(scale: str) -> list[dict]:
+    def cells(scale: str, name: str) -> list[dict]:
         low, high = steps[scale]
         found = [{"start.width": targets[scale] // k, **budget(scale, low)} for k in FACTORS]
-        return [*found, {"start.width": targets[scale] // FACTORS[0], **budget(scale, high)}]
+        if name == SHRINK:
+            found.append({"start.width": targets[scale] // FACTORS[0], **budget(scale, high)})
+        return found
 
     def long(scale: str) -> list[dict]:
         return [budget(scale, round(LONGER * number)) for number in steps[scale]]
@@ -129,11 +132,11 @@ def ways(
             )
         grown = start(way, from_base, tuned)
         stages[f"rates_{name}"] = stage(
-            grown, lambda s: {"lr": rates[s], "cell": cells(s), "seed": TUNING}
+            grown, lambda s, name=name: {"lr": rates[s], "cell": cells(s, name), "seed": TUNING}
         )
         stages[name] = stage(
             {**grown, "lr": Best(f"{network}_rates_{name}", "lr", over=("seed",))},
-            lambda s: {"cell": cells(s), "seed": seeds[s]},
+            lambda s, name=name: {"cell": cells(s, name), "seed": seeds[s]},
         )
     stages["rates_scratch"] = stage(
         {}, lambda s: {"lr": rates[s], "budget": long(s), "seed": TUNING}
