@@ -176,8 +176,11 @@ def test_joined_jobs_have_the_axes_in_common_and_their_runs_in_order():
     ],
 )
 def test_gpus_follow_memory_and_time(study, site, gpus):
-    """Numbers of the cost table."""
-    assert request(one_cell("paper", study), "paper", site).gpus == gpus
+    """Numbers of the cost table. A checkpoint is read by way of the host's memory."""
+    cell = one_cell("paper", study)
+    asked = request(cell, "paper", site)
+    assert asked.gpus == gpus
+    assert asked.mem_mb * 1e6 > max(run.cost.state_bytes for run in cell.runs)
 
 
 @pytest.mark.parametrize(

@@ -334,10 +334,13 @@ def test_a_manifest_that_was_emptied_is_what_the_error_names(built, content):
 
 @pytest.mark.parametrize("file", published.in_figures(NAME), ids=str)
 def test_a_published_file_is_held_to_what_was_made(built, file):
-    """Found in review: the CSV and the Markdown were replaced by junk, and nothing to be done."""
+    """Found in review: the CSV and the Markdown were replaced by junk, and nothing to be done. As
+    long and as old as what was made."""
     folder = folder_of(built, NAME)
     assert published.others(folder, NAME) == []
-    file.write_bytes(b"junk")
+    source = (folder / file.name).stat()
+    file.write_bytes(bytes(source.st_size))
+    os.utime(file, ns=(source.st_mtime_ns,) * 2)
     assert published.others(folder, NAME) == [file]
     published.publish(folder)
     assert published.others(folder, NAME) == []
