@@ -74,12 +74,6 @@ def as_task(monkeypatch, kind):
     monkeypatch.setitem(TASKS, "fake", kind(1, "fake", lambda spec: [], lambda spec: 0.0))
 
 
-def test_runs_already_made_are_taken_over(tmp_path, calls):
-    assert run(fake_cell({"seed": 0}), tmp_path) == 0
-    assert run(fake_cell({"seed": 0}, {"seed": 1}), tmp_path, "other.json") == 1
-    assert calls == [0, 1]
-
-
 def test_a_mistake_found_in_a_run_names_the_run(tmp_path, monkeypatch):
     class Overflowing(Task):
         def run(self, spec, **context):
