@@ -1,3 +1,6 @@
+import math
+
+import numpy as np
 import pytest
 from parameters import kept
 from tiny import MODELS, model_sizes, tiny_run
@@ -81,6 +84,16 @@ def test_an_interval_that_reaches_a_wrong_law_is_unclear():
     assert slopes[0].slope == pytest.approx(0) and slopes[0].verdict == "unclear"
     few, _ = fit_slopes(known({("a", "effect"): 0}), [1, 2, 4], range(1))
     assert few[0].verdict == "unclear"  # one seed has no interval
+
+
+def test_of_many_noisy_slopes_hardly_a_check_in_twenty_calls_one_wrong():
+    rng, names = np.random.default_rng(0), [(f"{i}", "effect") for i in range(40)]
+
+    def measure(width, seed):
+        return Measured({name: math.exp(rng.normal()) for name in names})
+
+    checks = [fit_slopes(measure, [1, 2, 4, 8], range(3))[0] for _ in range(20)]
+    assert sum(any(s.verdict in ("grows", "vanishes") for s in each) for each in checks) <= 3
 
 
 @pytest.mark.parametrize(("wide", "verdict"), [(0.0, "unclear"), (-0.3, "vanishes")])

@@ -13,7 +13,10 @@ HEAD_DIM = 4
 
 
 class Fused(nn.Module):
-    """Attention as Phi-3's: two queries a key-value head, all three of one matrix."""
+    """Attention as Phi-3's: two queries a key-value head, all three of one matrix. inside: the
+    kernel repeats the heads."""
+
+    inside = False
 
     def __init__(self, factor):
         super().__init__()
@@ -29,9 +32,14 @@ class Fused(nn.Module):
             part.unflatten(-1, (-1, HEAD_DIM)).transpose(1, 2)
             for part in self.qkv(x).split(sizes, -1)
         )
-        k, v = (t[:, :, None].expand(-1, -1, 2, -1, -1).flatten(1, 2) for t in (k, v))
-        y = F.scaled_dot_product_attention(q, k, v)
+        if not self.inside:
+            k, v = (t[:, :, None].expand(-1, -1, 2, -1, -1).flatten(1, 2) for t in (k, v))
+        y = F.scaled_dot_product_attention(q, k, v, enable_gqa=self.inside)
         return self.out(y.transpose(1, 2).flatten(2))
+
+
+class Inside(Fused):
+    inside = True
 
 
 class Biased(nn.Module):
@@ -102,7 +110,7 @@ def adamw(model):
     return torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-3, weight_decay=0.1)
 
 
-@pytest.mark.parametrize("kind", [Fused, Biased])
+@pytest.mark.parametrize("kind", [Fused, Inside, Biased])
 @pytest.mark.parametrize("factor", [2, 3])
 def test_an_axis_is_copied_in_blocks_of_its_own(kind, factor):
     torch.manual_seed(0)

@@ -30,6 +30,14 @@ class Gain(nn.Module):
         return F.rms_norm(x, x.shape[-1:], eps=1e-6) * (1 + self.weight)
 
 
+class Share(nn.LayerNorm):
+    """Each entry times its share of the mean: of degree two over degree one."""
+
+    def forward(self, x):
+        z = super().forward(x).relu()
+        return z * z / z.mean(-1, keepdim=True)
+
+
 class Attention(nn.Module):
     """fused: one matrix for queries, keys and values. norm: of queries and keys. core: is called
     by a second method too; save: recomputed in backward. factor: on its logits, by hand."""
@@ -94,6 +102,7 @@ KINDS = {
     "gains": {"norm": nn.LayerNorm},
     "gains of 1 + w": {"norm": Gain, "last": Gain},
     "untied": {"tied": False},
+    "a share": {"last": Share},
 }
 OPTIMIZERS = {
     "adamw": (torch.optim.AdamW, "adamw", None, {}),
