@@ -22,7 +22,8 @@ def upscale(run: Trainable, start: Mapping):
     """(upscaled model, its optimizer, growth, noise constants) by Meta-algorithm 1.
 
     start: "checkpoint", the base run; "width", its width; "noise", "gaussian" or "signal";
-    "convention" of the noise level; "level": sigma_delta, t, or one constant per tensor.
+    "convention" of the noise level; "level": sigma_delta, t, or one constant per tensor; "by", what
+    stands beside old units ("copies" where it is not said), and "shrink", as `widen` takes them.
     Raises UserError if the base differs in more than width, or the width is no multiple of its.
     """
     checkpoint, settings = start["checkpoint"], start["checkpoint"]["spec"]
@@ -38,8 +39,18 @@ def upscale(run: Trainable, start: Mapping):
     base_optimizer = of_base.updates(base)
     checkpoints.load(checkpoint, base, base_optimizer)
     factor = round(target / narrow)
+    by = start.get("by", "copies")
     wide, widened, growth = upscaling.widen(
-        base, base_optimizer, factor, unchecked=True, averages=["*"]
+        base,
+        base_optimizer,
+        factor,
+        # What is new beside what was shrunk is the target's own draw.
+        (lambda _: run.network()) if by == "shrink" else None,
+        next(iter(run.loaded.held_out))[0] if by == "zeros" else None,
+        unchecked=True,
+        averages=["*"],
+        by=by,
+        **({"shrink": start["shrink"]} if by == "shrink" else {}),
     )
     constants = upscaling.perturb(
         wide,

@@ -52,6 +52,17 @@ def test_zero_noise_goes_on_as_the_base_would(tmp_path):
     assert wide[-1]["inside"] > 0.01
 
 
+@pytest.mark.parametrize("by", ["zeros", "shrink"])
+def test_other_ways_to_grow_start_as_they_say(tmp_path, by):
+    """Zeros at the loss that the base goes on from, what was shrunk elsewhere."""
+    _, final = run(tmp_path)
+    same, _ = run(tmp_path, start=start(final), steps=1, evaluations=1)
+    grown = start(final, by=by, shrink=0.5)
+    wide, _ = run(tmp_path, start=grown, model=wider(36), steps=1, evaluations=1)
+    off = abs(wide[0]["train_loss"] / same[0]["train_loss"] - 1)
+    assert off < 1e-5 if by == "zeros" else off > 1e-3
+
+
 def test_all_state_of_a_loaded_optimizer_lies_beside_its_parameters(tmp_path):
     """The number of steps too, which torch's fused optimizers want there."""
     _, final = run(tmp_path)

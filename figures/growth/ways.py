@@ -1,0 +1,248 @@
+"""Ways to grow a model against training it from scratch, by the factor of its width and the budget.
+
+Ours, on the abstract of Mallik et al. (arXiv 2605.13405): `studies/growth/_ways.py`.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from repro.core import discovery
+from repro.core.names import StageName
+from repro.core.spec import override
+from repro.core.study import OVERNIGHT
+from repro.tasks import TASKS
+from repro.verdicts import run_sweeps
+from repro.verdicts.answers import (
+    STATED,
+    TRAINING,
+    Reading,
+    Test,
+    above,
+    over_seeds,
+    trained_scales,
+)
+from repro.verdicts.figure import Figure
+from repro.verdicts.noise import Design
+from repro.verdicts.power import SIDES, SIGN
+from studies.growth._ways import FACTORS, SHRINK
+from studies.growth.grown import NAMES as WAYS_OF
+
+NETWORKS = {"mlp": "MLP", "gpt2": "GPT-2"}
+SCRATCH, RATES = "scratch", "rates_"
+POINT = ["network", "stage", "factor", "budget"]
+LOW, HIGH = 0, 1
+TWO, MOST = FACTORS[0], FACTORS[-1]
+RATIO = "final training loss over that from scratch"
+SHRUNK = f"{RATIO} for equal operations, shrunk"
+# Name -> (statement, quantity, bound).
+TESTS = {
+    "preserving": (
+        f"final training loss, grown by {TWO}, the best way that keeps the function over shrunk",
+        above(1, STATED, "none is better"),
+    ),
+    "limit": (f"{SHRUNK} and grown by {MOST}", above(1, STATED, "from scratch is as good")),
+    "factor-two": (
+        f"{SHRUNK}, the lowest by a larger factor over that by {TWO}",
+        above(1, STATED, "the gain is largest by 2"),
+    ),
+    "budget": (
+        f"{SHRUNK} and grown by {TWO}, at the larger budget over at the smaller",
+        above(1, STATED, "the gain falls"),
+    ),
+}
+# Tests for which the default scale has seeds enough, by the plan; others are of larger runs.
+TOLD = ("preserving-mlp", "preserving-gpt2", "factor-two-mlp")
+EQUAL = {"steps": "for equal steps of the wide model", "operations": "for equal operations"}
+STUDIES = tuple(
+    f"growth/grown/{network}_{of}{way}"
+    for network, names in WAYS_OF.items()
+    for way in (*names, SCRATCH)
+    for of in ("", RATES)
+)
+
+
+ANSWERS = (
+    *(
+        Test(
+            id=f"ways.{name}-{network}",
+            kind=TRAINING,
+            statement=name,
+            column=words,
+            quantity=quantity,
+            expected=trained_scales(bound, "reduced" if f"{name}-{network}" in TOLD else OVERNIGHT),
+        )
+        for name, (quantity, bound) in TESTS.items()
+        for network, words in NETWORKS.items()
+    ),
+    *(
+        Reading(
+            id=f"ways.{name}-{way}-{network}",
+            words=f"{words}, {way}, grown by {TWO}: {RATIO} {equal}, at the smaller budget",
+        )
+        for name, equal in EQUAL.items()
+        for network, words in NETWORKS.items()
+        for way in WAYS_OF[network]
+    ),
+)
+LAWS = {f"ways.{name}-{network}": SIGN for name in TESTS for network in NETWORKS}
+
+
+def reduce(runs):
+    """One table; budgets are numbered, from the smaller."""
+
+    def factor(table):
+        return TWO * table["start.width"].max() // table["start.width"]
+
+    def label(name: StageName):
+        network, _, stage = name.stage.partition("_")
+        return {
+            "network": network,
+            "stage": stage,
+            "factor": 1 if stage.endswith(SCRATCH) else factor,
+            "budget": lambda table: np.unique(table["steps"], return_inverse=True)[1],
+        }
+
+    return run_sweeps.gathered(runs, label)[[*POINT, "lr", "seed", "step", "train_loss"]]
+
+
+@cache
+def share(network, scale, factor):
+    """Operations of a base over those of the wide model, for the same steps."""
+    study = discovery.study(f"growth/grown/{network}_{SCRATCH}")
+    settings = study.settings(scale)
+    width = settings["model"]["width"] // factor
+    base = override(settings, {"model.width": width})
+    cost = TASKS[study.task].cost
+    return cost(base).flops / cost(settings).flops
+
+
+class Ends:
+    """Where the runs of a network end: seed -> final training loss."""
+
+    def __init__(self, data, network, scale):
+        self.rows = dict(list(data[data["network"] == network].groupby(POINT[1:])))
+        self.network, self.scale = network, scale
+        self.window = discovery.study(f"growth/grown/{network}_{SCRATCH}").at(scale).window
+        self.keeping = [way for way in WAYS_OF[network] if way != SHRINK]
+
+    def of(self, stage, factor=TWO, budget=LOW, last=np.inf):
+        """Of runs of a way; last: the step after which their curve is not read."""
+        rows = self.rows[stage, factor, budget]
+        rows = run_sweeps.at_end(rows[rows["step"] <= last], self.window, ["train_loss"])
+        return rows.set_index("seed")["train_loss"]
+
+    def scratch(self, factor=TWO, budget=LOW, equal="operations"):
+        """From scratch, at the first evaluation not before a grown model's steps or operations."""
+        steps = np.unique(self.rows[SCRATCH, 1, budget]["step"])
+        asked = self.rows[SHRINK, TWO, budget]["step"].max()
+        if equal == "operations":
+            asked *= 1 + share(self.network, self.scale, factor)
+        return self.of(SCRATCH, 1, budget, steps[np.searchsorted(steps, asked - 1e-9)])
+
+    def ratio(self, factor=TWO, budget=LOW, way=SHRINK, equal="operations"):
+        """Seed -> loss over that from scratch."""
+        return self.of(way, factor, budget) / self.scratch(factor, budget, equal)
+
+    def quantities(self):
+        """Name of TESTS -> seed -> its quantity. What is best is so in the mean over seeds."""
+        best = min((self.of(way) for way in self.keeping), key=lambda of: of.mean())
+        two, *larger = (self.ratio(factor) for factor in FACTORS)
+        return {
+            "preserving": best / self.of(SHRINK),
+            "limit": larger[-1],
+            "factor-two": min(larger, key=lambda of: of.mean()) / two,
+            "budget": self.ratio(budget=HIGH) / two,
+        }
+
+    def problem(self):
+        """Which have their best rate at the end of what was tried, of all that are judged."""
+        grid = run_sweeps.Grid(["lr"], "train_loss")
+        return run_sweeps.by_name(
+            {
+                f"{stage.removeprefix(RATES)}, factor {factor}, budget {budget}": grid.edge(rows)
+                for (stage, factor, budget), rows in self.rows.items()
+                if stage.startswith(RATES)
+                and (stage[len(RATES) :] in (SHRINK, SCRATCH) or (factor, budget) == (TWO, LOW))
+            }
+        )
+
+
+def measure(data, scale):
+    found = {}
+    for network, names in WAYS_OF.items():
+        ends = Ends(data, network, scale)
+        problem = ends.problem()
+        values = {f"ways.{name}-{network}": each for name, each in ends.quantities().items()}
+        values |= {
+            f"ways.{equal}-{way}-{network}": ends.ratio(way=way, equal=equal)
+            for equal in EQUAL
+            for way in names
+        }
+        for name, each in values.items():
+            found[name] = over_seeds(lambda one, each=each: each[one].mean(), each.index, problem)
+    return found
+
+
+def simulate(law, recorded, scale, rng):
+    """What was recorded of each quantity on one side, upon its bound, or on the other side."""
+    design = Design(recorded, ["train_loss"], [*POINT, "lr", "step"])
+    side = SIDES[law]
+    for network in WAYS_OF:
+        ends = Ends(recorded, network, scale)
+        of = {name: side * abs(np.log(each.mean())) for name, each in ends.quantities().items()}
+        two = of["limit"] - of["factor-two"]
+        wanted = {(k, LOW): of["limit"] for k in FACTORS[1:]}
+        wanted |= {(TWO, LOW): two, (TWO, HIGH): two + of["budget"]}
+        moved = {
+            (SHRINK, *place): asked - np.log(ends.ratio(*place)).mean()
+            for place, asked in wanted.items()
+        }
+        kept = np.log(ends.quantities()["preserving"]).mean() - moved[SHRINK, TWO, LOW]
+        moved |= {(way, TWO, LOW): of["preserving"] - kept for way in ends.keeping}
+        for (stage, factor, budget), by in moved.items():
+            where = {"network": network, "stage": stage, "factor": factor, "budget": budget}
+            design.mean[design.rows(**where)] += by
+    return design.draw(rng)
+
+
+def draw(data, scale):
+    from repro.statistics import t_interval
+    from repro.verdicts import drawing
+
+    figure, axes = drawing.panels(len(WAYS_OF), width=4.8)
+    for axis, (network, names) in zip(axes.flat, WAYS_OF.items(), strict=True):
+        ends = Ends(data, network, scale)
+        for i, way in enumerate(names):
+            found = [t_interval(ends.ratio(factor, way=way).tolist()) for factor in FACTORS]
+            drawing.bars(axis, [*FACTORS], found, color=f"C{i}", label=way)
+        late = ends.ratio(budget=HIGH)
+        axis.plot([TWO], [late.mean()], "k*", label="shrink, larger budget")
+        axis.axhline(1, ls="--", lw=1, color="0.4")
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel(f"factor of the width, {NETWORKS[network]}")
+        axis.set_ylabel("training loss over from scratch")
+        axis.legend()
+    return figure
+
+
+FIGURE = Figure(
+    title="Ways to grow a model, and how far it pays",
+    outcome=(
+        f"Shrunk and grown by {TWO} for equal operations the MLP ends at "
+        "{ways.operations-shrink-mlp} of the loss from scratch, GPT-2 at "
+        "{ways.operations-shrink-gpt2}"
+    ),
+    caption=(
+        "Final training loss of grown models over that from scratch for equal operations, those of "
+        "the base counted, by the factor of the width; mean and 95 % interval over seeds, at the "
+        "smaller budget. Each way has its own best rate, tuned on another seed."
+    ),
+    studies=STUDIES,
+    answers=ANSWERS,
+    reduce=reduce,
+    measure=measure,
+    draw=draw,
+    laws=LAWS,
+    simulate=simulate,
+)
