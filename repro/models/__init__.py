@@ -65,7 +65,7 @@ class Architecture:
 
 def _said() -> Iterator[tuple[str, dict[str, Any]]]:
     """Name -> what a file says of its model in literals: ARCHITECTURE, the arguments of one, and
-    TINY, a tiny run (`repro.checks.tiny`). They are read off the source, for the file loads torch.
+    TINY, a tiny run (`tests/tiny.py`). They are read off the source, for the file loads torch.
     """
     for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
         found = {}
