@@ -1,10 +1,10 @@
 """MLP and GPT-2, both with AdamW and under muP, and the ways to grow them that their layers allow.
 
 mlp_<stage>: on the table, a target of width 64. The smaller budget shows it ten rows a parameter,
-    the larger 30; overnight, at width 256, ten and 40.
+    the larger 30; overnight, at width 128, nine and 35.
 gpt2_<stage>: on text, a target of width 32. The smaller budget shows it five tokens a parameter,
-    the larger above 20. LayerNorm takes statistics over the axis that grows, which zeros would
-    change: `zeros` is refused.
+    the larger above 20; overnight, at width 64, the same. LayerNorm takes statistics over the axis
+    that grows, which zeros would change: `zeros` is refused.
 """
 
 from repro.core.seeds import of_arm
@@ -82,11 +82,11 @@ STAGES = ways(
     "mlp",
     MLP,
     NAMES["mlp"],
-    targets=nights({"smoke": 64, "reduced": 64, "overnight": 256}),
+    targets=nights({"smoke": 64, "reduced": 64, "overnight": 128}),
     scales=nights({"smoke": {}, "reduced": {}, "overnight": {}}),
-    # Of the target's parameters, 12 thousand; at the width 256 of the night they are 150 thousand.
-    steps=nights({"smoke": [24, 48], "reduced": [240, 720], "overnight": [3_000, 12_000]}),
-    window=nights({"smoke": 12, "reduced": 24, "overnight": 240}),
+    # Of the target's parameters, 12 thousand; at the width 128 of the night they are 41 thousand.
+    steps=nights({"smoke": [24, 48], "reduced": [240, 720], "overnight": [720, 2_880]}),
+    window=nights({"smoke": 12, "reduced": 24, "overnight": 72}),
     rates=nights(
         {"smoke": octaves(-7, -5, 2), "reduced": octaves(-9, -3), "overnight": octaves(-9, -3)}
     ),
@@ -102,10 +102,10 @@ STAGES |= ways(
     "gpt2",
     GPT2,
     NAMES["gpt2"],
-    targets=nights({"smoke": 32, "reduced": 32, "overnight": 128}),
-    scales=nights({"smoke": {}, "reduced": {}, "overnight": {"data.batch_size": 64}}),
-    steps=nights({"smoke": [4, 8], "reduced": [300, 1_380], "overnight": [1_000, 5_000]}),
-    window=nights({"smoke": 2, "reduced": 30, "overnight": 100}),
+    targets=nights({"smoke": 32, "reduced": 32, "overnight": 64}),
+    scales=nights({"smoke": {}, "reduced": {}, "overnight": {"data.batch_size": 32}}),
+    steps=nights({"smoke": [4, 8], "reduced": [300, 1_380], "overnight": [500, 2_300]}),
+    window=nights({"smoke": 2, "reduced": 30, "overnight": 50}),
     rates=nights(
         {"smoke": octaves(-6, -5), "reduced": octaves(-9, -4), "overnight": octaves(-9, -4)}
     ),
