@@ -30,7 +30,7 @@ def test_built_layers_are_as_printed():
     widening = table1.measure(found, "reduced")["table1.widening"]
     assert widening.value < 1e-6
     for table, name in ((table2, "table2.powers"), (table3, "table3.powers")):
-        assert table.measure(found, "reduced")[name].value < 0.05
+        assert table.FIGURE.measure(found, "reduced")[name].value < 0.05
     assert "1 / n_out" in table3.table(found, "reduced").rows[3][1]
     matrix = [row for row in table1.table(found, "reduced").rows if row[1] == "matrix"]
     assert matrix[0][3:6] == ["0.5  (0.5)", "1.5  (1.5)", "0.667  (0.667)"]  # SGD
@@ -53,4 +53,4 @@ def test_a_wrong_power_is_seen(tmp_path, column):
     (tmp_path / "wrong.py").write_text(WRONG.replace("COLUMN", repr(column)))
     found = data(str(tmp_path / "wrong.py"))
     for table, name in ((table2, "table2.powers"), (table3, "table3.powers")):
-        assert table.measure(found, "reduced")[name].value > 0.2
+        assert table.FIGURE.measure(found, "reduced")[name].value > 0.2
