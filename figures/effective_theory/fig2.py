@@ -16,7 +16,7 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Figure
 from repro.verdicts.intervals import no_finer_than
 from repro.verdicts.power import SIDES, SIGN
 from repro.verdicts.typeset import powers
@@ -185,7 +185,6 @@ FIGURE = Figure(
         "differences that claims are about, with 95 % intervals over seeds."
     ),
     studies=(*_vit.stages("search", "best", "long"), *_vit.stages("fresh", of=COMPARED)),
-    view=View("step", "valid_accuracy", {"part": ("best", "fresh")}),
     answers=ANSWERS,
     laws=LAWS,
     reduce=reduce,

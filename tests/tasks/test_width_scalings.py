@@ -31,7 +31,7 @@ def test_built_layers_are_as_printed():
     assert widening.value < 1e-6
     for table, name in ((table2, "table2.powers"), (table3, "table3.powers")):
         assert table.FIGURE.measure(found, "reduced")[name].value < 0.05
-    assert "1 / n_out" in table3.table(found, "reduced").rows[3][1]
+    assert "1 / n_out" in _scalings.table_of_powers(found, _scalings.TABLE_3).rows[3][1]
     matrix = [row for row in table1.table(found, "reduced").rows if row[1] == "matrix"]
     assert matrix[0][3:6] == ["0.5  (0.5)", "1.5  (1.5)", "0.667  (0.667)"]  # SGD
 
