@@ -245,8 +245,8 @@ FIGURE = Figure(
     caption=(
         "Final training loss of grown models over that from scratch for equal operations, those of "
         "the base counted, by the factor of the width; mean and 95 % interval over seeds, at the "
-        "smaller budget. Each way has its own best rate, tuned on another seed. Models that grow by "
-        "one factor start from one base, so that intervals are of what follows."
+        "smaller budget. Each way has its own best rate, tuned on another seed. Models that grow "
+        "by one factor start from one base, so that intervals are of what follows."
     ),
     studies=STUDIES,
     answers=ANSWERS,
