@@ -219,6 +219,7 @@ def plan(suite: "Suite", arguments: Namespace) -> None:
     from repro.authoring import planning, registering
 
     figure, table = arguments.figure, None
+    planning.bound(suite, figure)  # before a pilot is run
     if arguments.pilot is not None:
         table = registering.pilot(suite, figure, arguments.pilot or None)
     for line in planning.plan(suite, figure, table, arguments.seeds):

@@ -267,7 +267,10 @@ def _written(files: dict[str, str], figure_name: str, dry: bool = False) -> list
 
 
 def pages(root: Path = ROOT) -> list[str]:
-    """Write what pages say of all papers and figures; returns the pages."""
+    """Write what pages say of all papers and figures; returns the pages. Raises UserError on a
+    paper that cannot be read, which pages would lose."""
+    if broken := discovery.broken_papers():
+        raise UserError(broken[0])
     written = cited.write(root)
     board = partial(leaders.lines, load([]))
     for name, part, lines in (

@@ -301,6 +301,17 @@ def path(suite: Suite, figure_name: str) -> Path:
     return suite.paths.results / "plan" / f"{figure_name}.json"
 
 
+def bound(suite: Suite, figure_name: str) -> list[str]:
+    """The tests that are planned; raises UserError where there is none."""
+    scale = suite.config.scale
+    tests = [c.id for c in trials.tested(figure_name, scale, suite.is_embedded(figure_name))]
+    if not tests:
+        raise UserError(
+            f"{figure_name}: none of its tests with laws, which are planned, binds at scale {scale}"
+        )
+    return tests
+
+
 def plan(suite: Suite, figure_name: str, table: Path | None, seeds: str = "") -> Iterator[str]:
     """Designs beside their price, in lines; the cheapest of those that tell the most tests comes
     last, and is written (`path`).
@@ -308,13 +319,7 @@ def plan(suite: Suite, figure_name: str, table: Path | None, seeds: str = "") ->
     seeds: `ARM N; ARM N`, of that design alone; a part of an arm's name will do, and an arm that is
     not named has as many as in the table.
     """
-    tests = [
-        c.id for c in trials.tested(figure_name, suite.config.scale, suite.is_embedded(figure_name))
-    ]
-    if not tests:
-        raise UserError(
-            f"{figure_name}: no test of it with laws, by which it is planned, binds here"
-        )
+    tests = bound(suite, figure_name)
     source, tried = of_figure(suite, figure_name, table), list[Design]()
     asked = [source.design(named(source, seeds), DRAWS)] if seeds else designs(source, tests)
     for each in asked:

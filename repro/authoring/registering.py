@@ -186,7 +186,10 @@ def derive(paper: str) -> list[str]:
             lines.append(f"{arm}: {number} seeds of commit {at[:12]}")
     if lines:
         rows.write(derived_seeds.path(paper), derived_seeds.Arm, [*known.values()])
-    return [*lines, f"{derived_seeds.path(paper)}: {len(known)} arms; commit it, then run"]
+    return [
+        *lines,
+        f"{derived_seeds.path(paper)}: {len(known)} arms; git add and commit it, then run",
+    ]
 
 
 def _on_record(paper: str) -> set[int]:

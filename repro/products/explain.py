@@ -185,14 +185,24 @@ def _behind(suite: Suite, known: Known, figure_name: str) -> Iterator[str]:
 def registered(asked: Sequence[str]) -> str:
     """Text about tests: what was registered of each, and whether before its runs.
 
-    asked: tests, as of `find_test`; none for all that are registered.
+    asked: tests, as of `find_test`; none for all that are registered, of which some are none now.
     """
+    gone = []
     if not asked:
         papers = dict.fromkeys(name.split("/")[0] for name in discovery.loadable_figures())
         found = {paper: preregistration.registered(paper) for paper in papers}
-        asked = [*dict.fromkeys(f"{p}/{row.claim}" for p, rows in found.items() for row in rows)]
+        every = dict.fromkeys(f"{p}/{row.claim}" for p, rows in found.items() for row in rows)
+        known = {
+            f"{name.split('/')[0]}/{each.id}"
+            for name in discovery.loadable_figures()
+            for each in figure_named(name).answers
+            if isinstance(each, Test)
+        }
+        asked = [word for word in every if word in known]
+        gone = [f"{word}: has a row, and is no test now" for word in every if word not in known]
     tests = [find_test(word) for word in asked]
-    return "\n".join(line for each in tests for line in _registered(*each)) or NONE_REGISTERED
+    lines = [line for each in tests for line in _registered(*each)]
+    return "\n".join(lines + gone) or NONE_REGISTERED
 
 
 def _registered(name: str, figure_name: str, test: Test) -> Iterator[str]:

@@ -134,10 +134,6 @@ ANSWERS = {
             ),
         ],
     ),
-    "growth/ways": (
-        ["ways.preserving-mlp"],
-        [("growth/ways", "reduced", "ways.preserving-gpt2", "reproduced")],
-    ),
     "upscaling/fig10": (
         ["fig10.noise-nonzero"],
         [("upscaling/fig10", "overnight", "fig10.noise-at-target", "reproduced")],

@@ -1,6 +1,7 @@
 """What is registered before the runs that judge it, as git has it."""
 
 import csv
+import re
 from dataclasses import fields, replace
 
 import pytest
@@ -427,6 +428,14 @@ def test_a_search_in_a_grid_is_shown_in_words():
     (line,) = [line for line in row.lines if "grid: " in line]
     words = "lr: 0.5 1 and those that a search adds; parametrization: muP SP"
     assert f"; grid: {words}; seeds: " in line
+
+
+@pytest.mark.slow  # asks git of every row
+def test_all_that_is_registered_is_listed_what_is_no_test_now_too():
+    lines = explain.registered([]).splitlines()
+    for paper in discovery.papers():
+        for row in registered(paper):
+            assert any(re.match(rf"{paper}/{row.claim}[,:]", line) for line in lines)
 
 
 def test_the_command_shows_rows_and_badges(checkout, monkeypatch, tmp_path):

@@ -308,6 +308,29 @@ def test_what_init_would_leave_alone_needs_none(recipe):
     plan.check(optim.AdamW(plan.groups(0.01, 0.1)))
 
 
+@pytest.mark.parametrize("key, value", [("weight_decay", 0.3), ("eps", 1e-6)])
+def test_what_an_optimizer_is_given_beside_its_groups_is_told(key, value):
+    """Each group has its own, so that torch takes it for none."""
+    plan, groups = planned()
+    for ours in ({}, {"weight_decay": 0.1}):
+        plan.check(optim.AdamW(plan.groups(0.01, 0.1), **ours))
+    optimizer = optim.AdamW(groups, **{key: value})
+    assert all(group[key] != value for group in optimizer.param_groups)
+    assert f"plan.groups({key}={value:.4g})" in one_line(plan, optimizer)
+
+
+def test_values_that_were_set_anew_after_init_are_told():
+    plan, _ = planned()
+    optimizer = optim.AdamW(plan.groups(0.01))
+    plan.check(optimizer)
+    fresh = make(WIDE)
+    with torch.no_grad():
+        for p, q in zip(plan.model.parameters(), fresh.parameters(), strict=True):
+            p.copy_(q)
+    assert "comes before it" in one_line(plan, optimizer)
+    plan.keep().check(optimizer)
+
+
 def test_weights_that_are_loaded_need_no_init():
     """Into the model, into what wraps it, and into a copy or a pickle of it."""
     for way in (lambda m: m, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))):

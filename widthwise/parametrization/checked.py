@@ -1,5 +1,6 @@
 """What `Plan.check` asks of a plan, its model and its optimizers; a plan as a table."""
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,6 +32,8 @@ class Planned(Protocol):
     given: dict[str, dict[str, float]]
     shapes: dict[str, tuple[int, ...]]
     begun: bool
+    asked: dict[str, float | None]
+    made: dict[str, float]
 
     def std(self, name: str, /) -> float:
         """The initial spread of a parameter that is drawn."""
@@ -67,6 +70,7 @@ def check(
             if name not in plan.given:
                 raise UserError(f"check: {name}: is in the optimizer, and in no group of the plan")
         steps.check_steps(plan.recipe, plan.at, each, held)
+        _check_defaults(plan, each)
         of += [(name, group, type(each).__name__) for name, _, group in held]
     _check_rates(plan, of)
     for name, group, kind in of:
@@ -82,6 +86,22 @@ def check(
         if parameter.requires_grad and name not in in_any:
             raise UserError(f"check: {name}: is trained and is not in the optimizer")
     _check_begun(plan)
+    if not any(each.state for each in optimizers):
+        _check_untouched(plan)
+
+
+def _check_defaults(plan: Planned, optimizer: "torch.optim.Optimizer") -> None:
+    """Raise UserError on what an optimizer was given beside its groups, which have their own."""
+    own = inspect.signature(type(optimizer)).parameters
+    for key, asked in plan.asked.items():
+        said = optimizer.defaults.get(key)
+        if said is None or asked is None or key not in own:
+            continue
+        if said not in (asked, own[key].default):
+            raise UserError(
+                f"check: {type(optimizer).__name__}({key}={said:.4g}) is of no group, for each has "
+                f"its own: plan.groups({key}={said:.4g})"
+            )
 
 
 def _check_rates(plan: Planned, of: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
@@ -144,6 +164,19 @@ def _check_begun(plan: Planned) -> None:
             f"{off[name][1]:.3g}: plan.init_() was not called: call it before training; or "
             "plan.keep(), where these are trained weights that were there before the plan"
         )
+
+
+def _check_untouched(plan: Planned) -> None:
+    """Raise UserError where, before any step, a spread is what it was before init_()."""
+    for name, parameter in named(plan.model):
+        if (own := plan.made.get(name)) is None or parameter.is_meta:
+            continue
+        its, now = plan.std(name), spread(parameter)
+        if math.isclose(now, own, rel_tol=FAR) and not math.isclose(its, own, rel_tol=FAR):
+            raise UserError(
+                f"check: {name}: its spread is {now:.3g}, as it was before plan.init_(), and "
+                f"the plan's is {its:.3g}: what sets them (apply, reset_parameters) comes before it"
+            )
 
 
 def spread(parameter: "torch.Tensor") -> float:

@@ -143,6 +143,8 @@ class Plan:
         self.held = products(factor.held for factor in self.factors)
         self.outputs = products(factor.outputs for factor in self.factors)
         self.given: dict[str, dict[str, float]] = {}  # by `groups`, of each parameter
+        self.asked: dict[str, float | None] = {}  # by `groups`: decay and eps
+        self.made: dict[str, float] = {}  # parameter -> its spread before `init_`
 
     def __str__(self) -> str:
         return checked.table(self)
@@ -193,13 +195,14 @@ class Plan:
                     parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
                 else:
                     parameter.normal_(0.0, std, generator=generator)
-        return self.keep()
+        self.begun = True
+        return self
 
     def keep(self) -> "Plan":
         """Say that the model's values are right as they are, as those of a model that was trained
         before its plan was made; returns the plan. `check` then misses no init_(). Weights that are
         loaded after the plan was made, by load_state_dict, need none of it."""
-        self.begun = True
+        self.begun, self.made = True, {}
         return self
 
     def _scale(self, name: str, parameter: "torch.Tensor", std: float) -> None:
@@ -215,6 +218,7 @@ class Plan:
         alike = role.width_in == role.width_out == role.depth == self.held.get(name, 1.0) == 1
         if own > 0 and (self.roles is None or not alike):
             parameter.mul_(std / own)
+            self.made.setdefault(name, own)
 
     def _hold(self, name: str, parameter: "torch.Tensor") -> None:
         """Multiply a parameter that is not drawn by what it holds; once."""
@@ -269,6 +273,7 @@ class Plan:
                 'decoupled_weight_decay: give the recipe decay="coupled", or "independent"'
             )
         eps = used.eps if eps is None else eps
+        self.asked = {"weight_decay": weight_decay, "eps": eps}
         decays = _decaying(self.at, decayed)
         groups: dict[tuple, dict] = {}
         for name, parameter in named(self.model):
