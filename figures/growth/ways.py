@@ -51,8 +51,6 @@ TESTS = {
         above(1, STATED, "the gain falls"),
     ),
 }
-# Tests for which the default scale has seeds enough, by the plan; others are of larger runs.
-TOLD = ("preserving-mlp", "preserving-gpt2", "factor-two-mlp")
 WORDS = {
     "copies": "copies",
     "noisy": "copies, noise",
@@ -76,7 +74,7 @@ ANSWERS = (
             statement=name,
             column=words,
             quantity=quantity,
-            expected=trained_scales(bound, "reduced" if f"{name}-{network}" in TOLD else OVERNIGHT),
+            expected=trained_scales(bound, OVERNIGHT),
         )
         for name, (quantity, bound) in TESTS.items()
         for network, words in NETWORKS.items()

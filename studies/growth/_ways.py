@@ -7,7 +7,8 @@ tune: learning rates of the narrowest base, and what is grown in `narrow`.
 base: all bases, at the best of these; of a few seeds the one with the median loss is grown.
 narrow_<way>: the narrowest base grown twice, over rates and the way's own setting, for the ways
     that have one: the noise of `noisy` and `zeros`, the factor of `shrink`.
-rates_<way>: every base grown to the target, over learning rates, on a seed that judges nothing.
+rates_<way>: every base grown to the target, over learning rates, with the setting that was best
+    there at any rate, on a seed that judges nothing.
 <way>: the same at the best of these.
 rates_scratch, scratch: the target from scratch. Rates are constant, so that it goes on past the
     steps of the grown models, and its curve is read at equal steps and at equal operations.
@@ -95,7 +96,9 @@ def ways(
     def start(way: Mapping, checkpoint: Checkpoint, tuned: str = "") -> dict:
         """tuned: the stage that a way's own setting is from; "": it is an axis."""
         chosen = {
-            key: (Best(f"{network}_{tuned}", value) if tuned else 0.0) if value in TRIED else value
+            key: (Best(f"{network}_{tuned}", value, over=("lr",)) if tuned else 0.0)
+            if value in TRIED
+            else value
             for key, value in way.items()
         }
         fixed = {"checkpoint": checkpoint, "width": 0, "noise": "gaussian", "convention": "paper"}
