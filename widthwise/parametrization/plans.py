@@ -178,16 +178,13 @@ class Plan:
                 role, rule = self.at[name], self.recipe.rule(self.at[name])
                 if self.roles is not None and parameter.is_meta:
                     raise UserError(
-                        f"init_: {name} is on the meta device: model.to_empty(device=...) first"
+                        f"init_: {name} is on the meta device: model.to_empty(device=...)"
                     )
                 if not role.drawn or (rule.init is None and generator is None):
                     self._hold(name, parameter)
                     continue
                 if rule.init is None:
-                    raise UserError(
-                        f"init_: {self.recipe.name} leaves values as make gives them, and draws "
-                        "none"
-                    )
+                    raise UserError(f"init_: {self.recipe.name} leaves values as made, draws none")
                 std = self.std(name)
                 if generator is None:
                     self._scale(name, parameter, std)
