@@ -503,5 +503,5 @@ def test_a_model_as_made_keeps_its_values():
         assert {g["lr"] for g in plan.groups(0.1)} == {0.1}
     assert spreads["as-made"] == pytest.approx(0.02, rel=0.05)
     assert spreads["SP"] == pytest.approx(0.01, rel=0.1)
-    with refused("as-made leaves values as make gives them"):
+    with refused("as-made leaves values as made"):
         plan.init_(torch.Generator())

@@ -143,8 +143,7 @@ class Plan:
         self.held = products(factor.held for factor in self.factors)
         self.outputs = products(factor.outputs for factor in self.factors)
         self.given: dict[str, dict[str, float]] = {}  # by `groups`, of each parameter
-        self.asked: dict[str, float | None] = {}  # by `groups`: decay and eps
-        self.made: dict[str, float] = {}  # parameter -> its spread before `init_`
+        self.asked, self.made = dict[str, float | None](), dict[str, float]()  # see `checked`
 
     def __str__(self) -> str:
         return checked.table(self)
@@ -196,9 +195,8 @@ class Plan:
         return self
 
     def keep(self) -> "Plan":
-        """Say that the model's values are right as they are, as those of a model that was trained
-        before its plan was made; returns the plan. `check` then misses no init_(). Weights that are
-        loaded after the plan was made, by load_state_dict, need none of it."""
+        """Say that the model's values are right as they are, as those of one that was trained
+        before its plan; returns the plan. What load_state_dict loads after it needs none of it."""
         self.begun, self.made = True, {}
         return self
 
