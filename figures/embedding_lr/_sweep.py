@@ -331,7 +331,7 @@ def draw_optima(
             axes.annotate(
                 "edge",
                 (width, 2**optimum.log2),
-                (0, 5),
+                (0, -14),
                 textcoords="offset points",
                 ha="center",
                 fontsize=7,
@@ -348,7 +348,7 @@ def draw_optima(
 def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
     """The slope by every estimator and over the two largest widths, with 95 % intervals.
 
-    Shaded: the interval that is judged. paper: the slope that the paper prints.
+    Shaded: the interval that is judged, before rival laws widen it. paper: the slope that the paper prints.
     """
     from repro.verdicts.drawing import PAPER, bars
 
@@ -367,7 +367,8 @@ def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
         if math.isnan(found.value):
             names[row] += ": none"
     if math.isfinite(judged.high - judged.low):
-        axes.axvspan(judged.low, judged.high, color="0.9", lw=0, zorder=0, label="judged interval")
+        span = {"color": "0.9", "lw": 0, "zorder": 0, "label": "before it is widened"}
+        axes.axvspan(judged.low, judged.high, **span)
     axes.axvline(paper, ls="--", lw=1, color=PAPER, zorder=1, label=f"the paper's {paper:g}")
     axes.axvline(0, ls="--", lw=1, color="0.6", zorder=1, label="muP's 0")
     axes.set_yticks(range(len(each)), names, fontsize=7)
