@@ -348,7 +348,8 @@ def draw_optima(
 def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
     """The slope by every estimator and over the two largest widths, with 95 % intervals.
 
-    Shaded: the interval that is judged, before rival laws widen it. paper: the slope that the paper prints.
+    Shaded: the interval that is judged, before rival laws widen it. paper: the slope that the
+    paper prints.
     """
     from repro.verdicts.drawing import PAPER, bars
 
