@@ -137,13 +137,17 @@ def test_what_the_plot_is_asked_is_kept_in_the_address(visit):
 
 
 def test_an_address_opens_the_plot_and_what_it_does_not_know_is_ignored(visit):
-    page = visit(f"{BOWLS}#workload=gru&parametrization=muP&up=nothing&colour=red&model.width=7")
+    known = f"{BOWLS}#workload=gru&parametrization=muP"
+    assert names_of_lines(visit(f"{known}&model.width=*")) == ["width 64", "width 128"]
+    beside = names_of_lines(visit(known))
+    page = visit(f"{known}&up=nothing&colour=red&model.width=7")
     plot = page.locator("#plot")
-    assert names_of_lines(page) == ["width 64", "width 128"]
+    assert names_of_lines(page) == beside
     assert plot.locator("[name=y]").evaluate("s => s.selectedOptions[0].text") == "training loss"
-    page.evaluate("location.hash = '#workload=*&parametrization=SP&model.width=128'")
-    plot.get_by_role("button", name="vit").wait_for(state="detached")
-    assert names_of_lines(page) == ["decoder", "gpt2", "gru", "mlp"]
+    shown = "#workload=*&parametrization=SP&model.width=128&embedding_ratio=*"
+    page.evaluate(f"location.hash = '{shown}'")
+    plot.get_by_role("button", name="decoder").wait_for()
+    assert names_of_lines(page) == ["decoder", "gru", "mlp"]
     assert not plot.locator("details").evaluate("details => details.open")
 
 
