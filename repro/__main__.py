@@ -125,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
     added.add_argument("--check", action="store_true", help="say what is not of the records as is")
     added = add("plan", figure={})
     words = "first run it on so many seeds that judge nothing; 0: on as many as the design has"
-    added.add_argument("--pilot", type=int, choices=range(91), metavar="N", help=words)
+    added.add_argument("--pilot", type=int, choices=range(101), metavar="N", help=words)
     words = "of one design, as `narrow 24; wide 6`; default: the fewest that tell every test"
     added.add_argument("--seeds", default="", metavar="ARMS", help=words)
     added = add("register", test={})

@@ -15,7 +15,7 @@ from repro.core import rows
 from repro.errors import UserError
 from repro.files import sha256
 
-PILOT = range(1900, 1990)  # of pilots, and of no registered test
+PILOT = range(1900, 2000)  # of pilots, and of no registered test
 FIRST, LAST = 10_000, 1_000_000  # of derived seeds: of no older run, and short enough to read
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ARM = re.compile(r"[a-z0-9][a-z0-9.-]*")

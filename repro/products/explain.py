@@ -187,22 +187,22 @@ def registered(asked: Sequence[str]) -> str:
 
     asked: tests, as of `find_test`; none for all that are registered, of which some are none now.
     """
-    gone = []
-    if not asked:
-        papers = dict.fromkeys(name.split("/")[0] for name in discovery.loadable_figures())
-        found = {paper: preregistration.registered(paper) for paper in papers}
-        every = dict.fromkeys(f"{p}/{row.claim}" for p, rows in found.items() for row in rows)
-        known = {
-            f"{name.split('/')[0]}/{each.id}"
-            for name in discovery.loadable_figures()
-            for each in figure_named(name).answers
-            if isinstance(each, Test)
-        }
-        asked = [word for word in every if word in known]
-        gone = [f"{word}: has a row, and is no test now" for word in every if word not in known]
-    tests = [find_test(word) for word in asked]
-    lines = [line for each in tests for line in _registered(*each)]
-    return "\n".join(lines + gone) or NONE_REGISTERED
+    if asked:
+        return "\n".join(line for word in asked for line in _registered(*find_test(word)))
+    known = {
+        (name.split("/")[0], each.id): (name, each)
+        for name in discovery.loadable_figures()
+        for each in figure_named(name).answers
+        if isinstance(each, Test)
+    }
+    lines: list[str] = []
+    for paper in dict.fromkeys(paper for paper, _ in known):
+        for claim in dict.fromkeys(row.claim for row in preregistration.registered(paper)):
+            if its := known.get((paper, claim)):
+                lines += _registered(f"{paper}/{claim}", *its)
+            else:
+                lines.append(f"{paper}/{claim}: has a row, and is no test now")
+    return "\n".join(lines) or NONE_REGISTERED
 
 
 def _registered(name: str, figure_name: str, test: Test) -> Iterator[str]:

@@ -30,7 +30,7 @@ WAYS = {
 }
 FACTORS = (2, 4, 8)
 LONGER = 1.5  # from scratch; the base's operations are less than half of the wide model's
-TUNING, BASES = [1990], [1990, 1991, 1992]  # the pilots' too; on them nothing is judged
+TUNING, BASES = [90], [90, 91, 92]  # on them nothing is judged
 CHOSEN = "levels and rates reach beyond where pilots, on no seed that is judged, had their best"
 TRIED = {"start.level": octaves(-4, -1), "start.shrink": [0.25, 0.5, 0.75, 1.0]}
 
