@@ -31,6 +31,7 @@ from studies.growth.grown import NAMES as WAYS_OF
 NETWORKS = {"mlp": "MLP", "gpt2": "GPT-2"}
 SCRATCH, RATES = "scratch", "rates_"
 POINT = ["network", "stage", "factor", "budget"]
+TUNED = ["lr", "setting"]
 LOW, HIGH = 0, 1
 TWO, MOST = FACTORS[0], FACTORS[-1]
 RATIO = "final training loss over that from scratch"
@@ -98,16 +99,23 @@ def reduce(runs):
     def factor(table):
         return TWO * table["start.width"].max() // table["start.width"]
 
+    def setting(table):
+        if "start.shrink" in table:
+            return 1 - table["start.shrink"]  # which ends where nothing is shrunk
+        return table.get("start.level", 0.0)
+
     def label(name: StageName):
         network, _, stage = name.stage.partition("_")
         return {
             "network": network,
             "stage": stage,
             "factor": 1 if stage.endswith(SCRATCH) else factor,
+            "setting": setting,
             "budget": lambda table: np.unique(table["steps"], return_inverse=True)[1],
         }
 
-    return run_sweeps.gathered(runs, label)[[*POINT, "lr", "seed", "step", "train_loss"]]
+    table = run_sweeps.gathered(runs, label)
+    return table[[*POINT, *TUNED, "seed", "step", "train_loss"]]
 
 
 @cache
@@ -161,7 +169,7 @@ class Ends:
 
     def problem(self):
         """Which have their best rate at the end of what was tried, of all that are judged."""
-        grid = run_sweeps.Grid(["lr"], "train_loss")
+        grid = run_sweeps.Grid(TUNED, "train_loss")
         return run_sweeps.by_name(
             {
                 f"{stage.removeprefix(RATES)}, factor {factor}, budget {budget}": grid.edge(rows)
@@ -190,7 +198,7 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     """What was recorded of each quantity on one side, upon its bound, or on the other side."""
-    design = Design(recorded, ["train_loss"], [*POINT, "lr", "step"])
+    design = Design(recorded, ["train_loss"], [*POINT, *TUNED, "step"])
     side = SIDES[law]
     for network in WAYS_OF:
         ends = Ends(recorded, network, scale)

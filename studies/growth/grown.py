@@ -88,12 +88,12 @@ STAGES = ways(
     steps=nights({"smoke": [24, 48], "reduced": [240, 720], "overnight": [720, 2_880]}),
     window=nights({"smoke": 12, "reduced": 24, "overnight": 72}),
     rates=nights(
-        {"smoke": octaves(-7, -5, 2), "reduced": octaves(-9, -3), "overnight": octaves(-9, -3)}
+        {"smoke": octaves(-6, -6), "reduced": octaves(-8, -3), "overnight": octaves(-8, -3)}
     ),
     seeds=nights(
         {
             "smoke": [0, 1],
-            "reduced": of_arm("growth", "mlp", 8),
+            "reduced": of_arm("growth", "mlp-fair", 8),
             "overnight": of_arm("growth", "mlp-night", 6),
         }
     ),
@@ -107,12 +107,12 @@ STAGES |= ways(
     steps=nights({"smoke": [4, 8], "reduced": [300, 1_380], "overnight": [500, 2_300]}),
     window=nights({"smoke": 2, "reduced": 30, "overnight": 50}),
     rates=nights(
-        {"smoke": octaves(-6, -5), "reduced": octaves(-9, -4), "overnight": octaves(-9, -4)}
+        {"smoke": octaves(-6, -6), "reduced": octaves(-8, -4), "overnight": octaves(-8, -4)}
     ),
     seeds=nights(
         {
             "smoke": [0, 1],
-            "reduced": of_arm("growth", "gpt2", 5),
+            "reduced": of_arm("growth", "gpt2-fair", 5),
             "overnight": of_arm("growth", "gpt2-night", 4),
         }
     ),
