@@ -10,7 +10,6 @@ import numpy as np
 from repro.core import discovery
 from repro.core.names import StageName
 from repro.core.spec import override
-from repro.core.study import OVERNIGHT
 from repro.tasks import TASKS
 from repro.verdicts import run_sweeps
 from repro.verdicts.answers import (
@@ -75,7 +74,7 @@ ANSWERS = (
             statement=name,
             column=words,
             quantity=quantity,
-            expected=trained_scales(bound, OVERNIGHT),
+            expected=trained_scales(bound),
         )
         for name, (quantity, bound) in TESTS.items()
         for network, words in NETWORKS.items()

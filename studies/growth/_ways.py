@@ -31,7 +31,7 @@ FACTORS = (2, 4, 8)
 LONGER = 1.5  # from scratch; the base's operations are less than half of the wide model's
 TUNING, BASES = [90], [90, 91, 92]  # on them nothing is judged
 # Of a way's own setting; at 1 nothing is shrunk.
-TRIED = {"start.level": octaves(-4, -1), "start.shrink": [0.5, 0.75, 1.0]}
+TRIED = {"start.level": octaves(-4, 0), "start.shrink": [0.5, 0.75, 1.0]}
 CHOSEN = "levels and rates reach beyond where pilots, on no seed that is judged, had their best"
 
 
