@@ -9,6 +9,7 @@ if __name__ == "__main__":  # first: a job that a worker carries out needs none 
 
 import argparse
 import errno
+import math
 import os
 import select
 import signal
@@ -157,8 +158,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def number(word: str) -> float:
-    """A whole number where it is one, as widths are but for the ResNet's."""
+    """A number above 0, a whole one where it is one, as widths are but for the ResNet's."""
     value = float(word)
+    if not 0 < value < math.inf:
+        raise ValueError(word)
     return int(value) if value.is_integer() else value
 
 

@@ -38,8 +38,9 @@ def show(suite: "Suite", arguments: Namespace) -> str:
     if first in whole and not rest:
         return whole[first](suite)
     from repro.products.explain import explain
+    from repro.products.summary import folded
 
-    return "\n".join(explain(suite, word) for word in arguments.what)
+    return "\n".join(folded("\n".join(explain(suite, word) for word in arguments.what)))
 
 
 def _statements(suite: "Suite") -> str:

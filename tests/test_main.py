@@ -111,5 +111,19 @@ def test_explain_advises_a_call_of_the_scale_it_was_asked_for(tmp_path, monkeypa
     (tmp_path / "a text" / "train.txt").write_text("text")
     words = ["scale=smoke", f"wikitext2={tmp_path / 'a text'}"]
     assert main(["show", "fig3.sqrt-d-rule", "--config", *words]) == 0
-    call = "not measured yet: uv run snakemake figures/embedding_lr/fig3.pdf"
+    call = "uv run snakemake figures/embedding_lr/fig3.pdf"
     assert capsys.readouterr().out.endswith(f"{call} --config scale=smoke '{words[1]}'\n")
+
+
+@pytest.mark.parametrize("words", [["--widths", "0"], ["--rates", "-1"], ["--rates", "nan"]])
+def test_a_width_or_rate_that_is_none_is_refused(words, capsys):
+    with pytest.raises(SystemExit):
+        main(["new", "figure", "embedding_lr/x", "--of", "embedding_lr/fig1", *words])
+    assert f"argument {words[0]}: invalid number value: '{words[1]}'" in capsys.readouterr().err
+
+
+def test_what_is_shown_fits_a_terminal_and_divides_no_command(capsys):
+    assert main(["show", "upscaling/fig3.transfer-lr-gpt2", "upscaling"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any("(uv run snakemake figures/upscaling/fig3.pdf)" in line for line in lines)

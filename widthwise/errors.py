@@ -4,6 +4,7 @@ may reach a terminal."""
 import difflib
 from collections.abc import Iterable
 
+MOST = 40  # known words in an error message
 LONGEST = 2000  # characters of an error on a terminal: an exception may bring a megabyte
 
 
@@ -20,10 +21,11 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: the nearest known word, or all of them."""
+    """The end of an error message: the nearest known word, or the known ones, MOST at most."""
     known = sorted(known)
     near = nearest(word, known)
-    return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"
+    more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
+    return f"did you mean {near!r}?" if near else f"choose from {', '.join(known[:MOST])}{more}"
 
 
 def visible(text: str) -> str:

@@ -49,13 +49,14 @@ $studies    },
 
 
 def shown(word: str) -> str:
-    """The figure of a name, or the one that shows a study."""
+    """The figure of a name, whole or without its paper, or the one that shows a study."""
     if word in catalog.figure_names():
         return word
     having = [
         name
         for name in discovery.loadable_figures()
-        if word in {"/".join(s.split("/")[:2]) for s in catalog.figure(name).studies}
+        if word == name.split("/")[1]
+        or word in {"/".join(s.split("/")[:2]) for s in catalog.figure(name).studies}
     ]
     if len(having) == 1:
         return having[0]
@@ -71,6 +72,8 @@ def files(
     """The files of a figure that shows another one's runs with other values of some axes, in each
     of its studies that has them."""
     slug, own = name.split("/")
+    if not 0 <= seeds <= BLOCK:
+        raise UserError(f"--seeds {seeds}: give a number from 1 to {BLOCK}")
     studies = dict.fromkeys("/".join(s.split("/")[:2]) for s in catalog.figure(original).studies)
     words = f"{original} on other seeds, widths or rates"
     found, runs_of, changed = {}, {}, set[str]()

@@ -1,5 +1,6 @@
 """How statements fared: the lines at the end of a workflow, and README's table."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -118,6 +119,17 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
         name = f"{paper_of(first)}/{first['test']}"
         lines.append(f"next: {suite.command(f'show {name}', program='python -m repro')}")
     return "\n".join(lines)
+
+
+def folded(text: str) -> Iterator[str]:
+    """A text's lines, of at most COLUMNS where no command is longer: one is not divided. What goes
+    on is indented by two more."""
+    options = {"break_long_words": False, "break_on_hyphens": False}
+    for line in text.splitlines():
+        whole = re.sub(r"uv run [^)]*", lambda call: call[0].replace(" ", "\0"), line)
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        for part in textwrap.wrap(whole, COLUMNS, subsequent_indent=indent, **options) or [""]:
+            yield part.replace("\0", " ")
 
 
 def _told(tests: Sequence[Judged]) -> Iterator[str]:

@@ -6,7 +6,7 @@ Everything imported here, directly or not, counts as code of every picture
 
 import math
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -178,24 +178,33 @@ def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
 
 def outcome(figure_name: str, results: Results) -> str:
     """What came out of a figure: its sentence with what was measured, and how the tests fared that
-    it names. How all of its tests fared, where it has no sentence or a value is not finite; ""
-    where it has no tests."""
-    stated = figure_named(figure_name).outcome
-    tests = {row["test"]: row for row in results["tests"]}
-    known: dict[str, Row] = {**tests, **{row["reading"]: row for row in results["readings"]}}
-    named = [name for name in decided_by(figure_name) if name in known]
-    values = {name: words.interval(known[name]) for name in named}
-    finite = all(known[name]["measured"] is not None for name in named)
-    if not stated or not finite or not {*CLAIM_IN_TEXT.findall(stated)} <= {*values}:
+    it names. How all of its tests fared, where `measured` is ""; "" where it has no tests."""
+    text = measured(figure_name, results)
+    if not text:
         fared = words.counts(results["tests"])
         return f"{fared[:1].upper()}{fared[1:]}"
-    text = CLAIM_IN_TEXT.sub(lambda found: values[found[1]], stated)
-    judged = [tests[name] for name in named if name in tests]
+    tests = {row["test"]: row for row in results["tests"]}
+    judged = [tests[name] for name in decided_by(figure_name) if name in tests]
     outside = dict.fromkeys(
         words.outside(row) for row in judged if row["status"] == REPRODUCED and words.outside(row)
     )
     fate = ", ".join(filter(None, [words.counts(judged), *outside]))
     return ": ".join(filter(None, [text, fate]))
+
+
+def measured(
+    figure_name: str, results: Results, said: Callable[[Row], str] = words.interval
+) -> str:
+    """A figure's sentence with what was measured; "" where it has none or a value is not finite.
+
+    said: of a row, what stands for its id.
+    """
+    tests: dict[str, Row] = {row["test"]: row for row in results["tests"]}
+    known = tests | {row["reading"]: row for row in results["readings"]}
+    named = decided_by(figure_name)
+    if any(name not in known or known[name]["measured"] is None for name in named):
+        return ""
+    return CLAIM_IN_TEXT.sub(lambda found: said(known[found[1]]), figure_named(figure_name).outcome)
 
 
 def decided_by(figure_name: str) -> list[str]:
@@ -236,6 +245,12 @@ def render(figure_name: str, data: Path, provenance: dict, base: Path) -> Result
         with called(figure_name, "small"):
             small = figure.small(values, provenance["scale"])
         drawing.check_panels(file, small)
-        drawing.finish(small, figure.title, (), last_line.partition(" data, ")[0] + " data")
+        short = measured(figure_name, found, lambda row: f"{row['measured']:.2g}")
+        drawing.finish(
+            small,
+            short.partition(";")[0] or figure.title,
+            (),
+            last_line.partition(" data, ")[0] + " data",
+        )
         drawing.save(small, base.with_suffix(SMALL))
     return found

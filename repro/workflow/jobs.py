@@ -117,8 +117,8 @@ def train(suite: Suite, cell: Cell, place: Place) -> None:
     from repro.data.prepare import point_at_source
     from repro.workflow.progress import Progress
 
-    title, steps = cell.name.rsplit("-", 1)[0], cell.runs[0].spec.get("steps", 1)
-    progress = Progress(title, len(cell.runs), steps)
+    steps = [run.spec.get("steps", 1) for run in cell.runs]
+    progress = Progress(cell.name.rsplit("-", 1)[0], steps)
     upstream = _placed(suite, suite.upstream(cell))
     choices = {c.runs.ids: (c, suite.paths.choice(c)) for c in suite.choices_of(cell)}
     keep = discovery.keeps_checkpoints(cell.study)

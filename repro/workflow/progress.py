@@ -4,7 +4,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
@@ -26,11 +26,11 @@ class Progress:
 
     Called with a run's index and label, it returns the run's callback(step, loss), which writes to
     `stream`: a line every LINE_SECONDS, or on a terminal one line that is written over.
-    title: of the job. runs, steps: how many, steps of each run. stream: stderr if None.
+    title: of the job. steps: of each run. stream: stderr if None.
     """
 
-    def __init__(self, title: str, runs: int, steps: int, stream=None):
-        self.title, self.runs, self.steps = title, runs, steps
+    def __init__(self, title: str, steps: Sequence[int], stream=None):
+        self.title, self.steps = title, steps
         self.stream = stream or sys.stderr
         self.begin = self.last = time.monotonic()
         self.first_index: int | None = None  # of a run that trains: those before it were finished
@@ -43,15 +43,15 @@ class Progress:
         def report(step: int, loss: float) -> None:
             now = time.monotonic()
             terminal = self.stream.isatty()
-            finished = index == self.runs - 1 and step >= self.steps
+            finished = index == len(self.steps) - 1 and step >= self.steps[index]
             if now - self.last < (0.2 if terminal else LINE_SECONDS) and not finished:
                 return
             self.last = now
-            done = index - first + step / self.steps  # in runs, since `begin`
-            left = (now - self.begin) / done * (self.runs - first - done)
+            done = sum(self.steps[first:index]) + step  # since `begin`
+            left = (now - self.begin) / done * (sum(self.steps[first:]) - done)
             line = (
-                f"{self.title} run {index + 1}/{self.runs} {label} "
-                f"step {step}/{self.steps} loss {loss:.4g}, {duration(left)} left"
+                f"{self.title} run {index + 1}/{len(self.steps)} {label} "
+                f"step {step}/{self.steps[index]} loss {loss:.4g}, {duration(left)} left"
             )
             end = "\n" if finished or not terminal else "\r"
             self.stream.write(("\033[2K" if terminal else "") + line + end)

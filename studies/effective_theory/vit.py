@@ -14,9 +14,7 @@ judge; printed: the same with those of footnote 44's runs. head, but at paper sc
 best: the head's learning rate over the matrices' is (n / n_out)^1/2 of the paper's 768 and 1,000.
 order_one: positions begin with standard deviation 1 instead of 0.02, which footnote 39 calls as
 acceptable, at the optimum of a search of their own; head_order_one: both. order_one_long, where
-runs are short: three times the epochs. decay: the same with weight decay that acts, at the optimum
-of a search of that length, which starts where the sum of lr wd along the run is 1 (in order_one it
-is about 1 on a workstation, 37 at paper scale).
+runs are short: three times the epochs.
 Runs are compared by their largest top-1 at any evaluation, which the captions report.
 
 Paper scale: exactly II.1.D, batch 4096 in microbatches of 256, 312 iterations per epoch. Searches
@@ -30,12 +28,9 @@ to 0.8 and matrix rates 2^-9 to 2^-6. Every search starts from rate 2^-7 (the be
 neural-tangent and hybrid) at weight decay 0.05 and at 0. Zero was added because a first search
 without it went from 0.05 down to 0.003 in four rounds and did not converge (standard, 57.6 % to
 59.2 %, within seed noise). The controls were thought of after the comparison had been seen; all of
-them, and it, but for `decay`, are judged with seeds that no run had before. The searches of the two
-compared have five of their own; a control's has two; of further strategies there are none. In the
-controls decay does nothing, for the sum of lr wd is 0.03. That of `decay` is searched from 1, in
-the long runs because trials (seed 330) of the short ones lost by it: standard 77.1, 79.7, 70.6,
-18.4 % at sums of 0, 1/4, 1 and 4, neural-tangent 72.8, 73.2, 53.9 % at 0, 1/4 and 1. In the long
-ones 1 gave 95.3 and 98.8 %.
+them, and it, are judged with seeds that no run had before. The searches of the two compared have
+five of their own; a control's has two; of further strategies there are none. In the controls decay
+does nothing, for the sum of lr wd is 0.03.
 
 Overnight: the reduced runs three times as long, on seeds that no run had before. Every search is of
 that length, and starts at weight decay 0 and where decay alone would shrink a weight to 1/e.
@@ -58,10 +53,6 @@ from studies.effective_theory._vit import MODEL
 CHOSEN = (
     "searches start from the best matrix rate of trial runs, 2^-7; weight decay 0 was added since "
     "a first search without it fell from 0.05 to 0.003 and did not converge"
-)
-CHOSEN_DECAY = (
-    "the length, three times the epochs: in trial runs of the short ones a sum of lr wd of 1 lost "
-    "6 points (standard) and 19 (neural-tangent)"
 )
 EPOCH = 1_281_167 // 4_096  # 312 iterations
 PAPER = {
@@ -204,17 +195,6 @@ PRINTED_TOO = FRESH | {"reduced": of_arm("effective_theory", "positions", 4)}
 OWN = SEEDS | {scale: PRINTED_TOO[scale] for scale in ("smoke", "reduced")}
 OWN_HEAD = OWN | {"reduced": [], "paper": []}
 OWN_LONG = NONE | {"reduced": of_arm("effective_theory", "positions", 2)}
-# No night has these: all of its searches start where decay acts, too.
-DECAY_SEARCH = {
-    "smoke": [340],
-    "reduced": of_arm("effective_theory", "vit-decay-search", 1),  # one, as in the paper
-    "workstation": [],
-    "paper": [],
-}
-DECAY_SEEDS = DECAY_SEARCH | {
-    "smoke": [345],
-    "reduced": of_arm("effective_theory", "vit-decay", 2),
-}
 PRINTED = {"standard": (1e-3, 0.8), "neural-tangent": (20.0, 4e-5)}  # optimal (lr, wd), II.1.E
 
 
@@ -231,20 +211,14 @@ def search(
     strategy: str,
     seeds: Mapping = SEARCH_SEEDS,
     constants: Mapping[str, float] | None = None,
-    epochs: int = 1,
-    acts: bool = False,
 ) -> Study:
-    """The search of one strategy.
-
-    constants: the model's initial ones in place of the paper's. epochs: see `stretched`. acts: it
-    starts where decay alone would shrink a weight to 1/e, and not at 0 as well.
-    """
+    """The search of one strategy. constants: the model's initial ones in place of the paper's."""
 
     def grid(scale: str) -> dict:
         lr, decay = start(strategy, scale)
-        if acts or scale == "overnight":  # warm-up and cosine take half of the rate, on average
-            decay = 2 / (lr * override(PAPER, stretched(scale, epochs))["steps"])
-        decays = [decay] if acts or scale not in ("reduced", "overnight") else [0.0, decay]
+        if scale == "overnight":  # warm-up and cosine take half of the rate, on average
+            decay = 2 / (lr * override(PAPER, SPECS[scale])["steps"])
+        decays = [0.0, decay] if scale in ("reduced", "overnight") else [decay]
         return {"lr": [lr], DECAY: decays, "seed": seeds[scale]}
 
     return Study(
@@ -253,7 +227,7 @@ def search(
         grid=grid("paper"),
         scales={
             scale: Scale(
-                stretched(scale, epochs),
+                SPECS[scale],
                 grid(scale),
                 same_job={"overnight": ("seed",), "workstation": ("seed",), "paper": ()}.get(
                     scale, ("lr", DECAY, "seed")
@@ -265,7 +239,7 @@ def search(
         search=("lr", DECAY),
         metric=METRIC,
         neighbourhood=MOVES,
-        chosen_after_seeing=CHOSEN_DECAY if acts else CHOSEN,
+        chosen_after_seeing=CHOSEN,
     )
 
 
@@ -343,7 +317,6 @@ ORDER_ONE = {
     "searched": "order_one_search",
 }
 BOTH = ORDER_ONE | {"factors": HEAD}
-ACTING = ORDER_ONE | {"searched": "decay_search", "epochs": 3}
 # (strategy, part) -> its runs
 ARMS = {
     **{
@@ -365,12 +338,5 @@ ARMS = {
     **{(each, "order_one"): at_best(each, OWN, **ORDER_ONE) for each in COMPARED},
     (TANGENT, "head_order_one"): at_best(TANGENT, OWN_HEAD, **BOTH),
     **{(each, "order_one_long"): at_best(each, OWN_LONG, 3, **ORDER_ONE) for each in COMPARED},
-    **{
-        (each, "decay_search"): search(
-            each, DECAY_SEARCH, ORDER_ONE["constants"], epochs=3, acts=True
-        )
-        for each in COMPARED
-    },
-    **{(each, "decay"): at_best(each, DECAY_SEEDS, **ACTING) for each in COMPARED},
 }
 STAGES = {stage_name(*arm): study for arm, study in ARMS.items()}

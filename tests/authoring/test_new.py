@@ -127,7 +127,9 @@ def test_a_study_that_tunes_on_seeds_of_its_own_goes_on_doing_so(written):
     [
         (("nobody/fig1",), "unknown paper 'nobody'"),
         (("embedding_lr/Fig",), "in small letters"),
-        (("embedding_lr/x", "embedding_lr/nothing"), "no figure shows it"),
+        (("embedding_lr/x", "zzz"), r"no figure shows it: choose .* and \d+ more$"),
+        (("embedding_lr/x", "fig1"), "is shown by .*, embedding_lr/fig1, .*; name one of these"),
+        (("embedding_lr/x", "embedding_lr/fig1", 201), "--seeds 201: give a number from 1 to 200"),
         (
             ("embedding_lr/x", "embedding_lr/fig3", 0, [8, 16]),
             "sets model.width, data.vocab_size at once",

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 from judged import READ, judge, seen
 
-from figures.effective_theory import _vit, decay, fig1, fig2
+from figures.effective_theory import _vit, fig1, fig2
 from repro.core import discovery
-from repro.core.search import untried_neighbours
 from repro.core.spec import lookup
 from repro.verdicts.drawing import plt
 from studies.effective_theory import vit
@@ -368,55 +367,6 @@ def test_at_paper_scale_a_matched_head_is_the_head_as_printed():
     printed = table_of("neural-tangent", "adam")["output"]
     role = Role("output", 768, width_in=768.0, fan_out=1_000)
     assert vit.matched_head(768)["head.weight"] == pytest.approx(printed.lr(role))
-
-
-def acting(decays, search="decay_search", runs="decay"):
-    """Searches with positions of order one and runs at their optima; decays: of the strategies, by
-    which lr* wd* is 1/256 and more."""
-    rows = []
-    for strategy, level, times in zip(vit.COMPARED, (0.95, 0.97), decays, strict=True):
-        lr = 2.0**-7 / matrix_factor(strategy, WIDTH)
-        rows += [row | {"part": search} for row in search_rows(strategy, (lr, times / 256 / lr))]
-        for i in range(3):
-            rows += curve(strategy, runs, [level / 2, level + 0.002 * i], 345 + i)
-    return pd.DataFrame(rows)
-
-
-def test_the_headline_where_decay_acts_and_whose_product_is_larger():
-    found = verdicts("decay", acting((1, 2)))
-    assert found["decay.nt-better"]["measured"] == pytest.approx(2)
-    assert found["decay.nt-better"]["status"] == READ
-    assert "lr* wd* 0.00391, summed 1.1" in found["decay.nt-better"]["detail"]
-    assert found["decay.product"]["measured"] == pytest.approx(2)
-    assert found["decay.product"]["status"] == READ
-
-
-def test_on_a_workstation_decay_acts_in_the_runs_with_positions_of_order_one():
-    tables = {
-        f"effective_theory/vit/{vit.stage_name(strategy, part)}": rows
-        for (strategy, part), rows in acting((1, 1), "order_one_search", "order_one").groupby(
-            ["strategy", "part"]
-        )
-    }
-    alone = decay.reduce(tables)
-    assert set(alone["part"]) == {"order_one_search", "order_one"}
-    assert verdicts("decay", alone, "workstation")["decay.nt-better"]["measured"] == pytest.approx(
-        2
-    )
-    drawn = decay.draw(alone, "workstation")
-    assert drawn.axes[2].get_title() == "at the optima", "what is judged is in the claims' table"
-    plt.close(drawn)
-    both = tables | {"effective_theory/vit/standard_decay": alone[alone["part"] == "order_one"]}
-    assert set(decay.reduce(both)["part"]) == {"decay"}, "where runs are short, those longer ones"
-
-
-def test_a_search_where_decay_acts_begins_at_a_sum_of_one_and_tries_half_of_it():
-    for strategy in vit.COMPARED:
-        study = vit.STAGES[vit.stage_name(strategy, "decay_search")]
-        (lr,), (wd,) = (study.at("reduced").grid[axis] for axis in study.search)
-        steps = study.settings("reduced")["steps"]
-        assert steps == 3 * 184 and lr * wd * steps / 2 == pytest.approx(1)
-        assert (lr, wd / 2) in untried_neighbours({(lr, wd): 0.1}, study.neighbourhood)
 
 
 def spec(stage, scale):

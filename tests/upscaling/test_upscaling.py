@@ -450,6 +450,10 @@ class Untied(Own):
         (lambda: widen(nn.LazyLinear(2), None, 2), "lazy ones"),
         (lambda: widen(own(), None, 2, make=lambda k: Own(4)), "the same widths"),
         (
+            lambda: widen(own(), None, 2, make=lambda k: torch.compile(Own(4 * k))),
+            "make returned a module wrapped by torch.compile.*_orig_mod",
+        ),
+        (
             lambda: widen(own(), None, 2, make=lambda k: Own(4 * k + 1)),
             "cannot be widened.*widths that divide",
         ),

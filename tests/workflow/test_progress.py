@@ -16,18 +16,34 @@ def test_a_job_reports_run_step_loss_and_time_left(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     log = io.StringIO()
-    job = progress.Progress("width=32", runs=4, steps=200, stream=log)
+    job = progress.Progress("width=32", [200] * 4, stream=log)
     report = job(0, "lr=0.1 seed=0")
     now[0] = 110.0
     report(100, 4.25)
     assert log.getvalue() == ("width=32 run 1/4 lr=0.1 seed=0 step 100/200 loss 4.25, 01:10 left\n")
 
 
+def test_runs_of_other_lengths_count_by_their_steps(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    log = io.StringIO()
+    job = progress.Progress("cell", [10, 30], stream=log)
+    for index, step, at in ((0, 10, 10.0), (1, 15, 25.0), (1, 30, 40.0)):
+        now[0] = at
+        job(index, "")(step, 1.0)
+    assert [line.split("loss 1, ")[1] for line in log.getvalue().splitlines()] == [
+        "00:30 left",
+        "00:15 left",
+        "00:00 left",
+    ]
+    assert "run 2/2  step 15/30" in log.getvalue()
+
+
 def test_runs_taken_over_do_not_count_as_fast(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     log = io.StringIO()
-    job = progress.Progress("cell", runs=4, steps=10, stream=log)
+    job = progress.Progress("cell", [10] * 4, stream=log)
     report = job(2, "")
     now[0] = 10.0
     report(10, 1.0)
@@ -38,7 +54,7 @@ def test_lines_are_rare_in_a_log_and_the_last_is_always_there(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     log = io.StringIO()
-    report = progress.Progress("cell", runs=1, steps=100, stream=log)(0, "")
+    report = progress.Progress("cell", [100], stream=log)(0, "")
     for step in range(1, 101):
         now[0] += 0.1
         report(step, 1.0)
@@ -51,7 +67,7 @@ def test_a_terminal_shows_one_line_that_redraws_itself(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     screen = Terminal()
-    report = progress.Progress("cell", runs=1, steps=4, stream=screen)(0, "")
+    report = progress.Progress("cell", [4], stream=screen)(0, "")
     for step in range(1, 5):
         now[0] += 1.0
         report(step, 1.0)

@@ -92,8 +92,10 @@ def of_factor(make: Callable[[Any], nn.Module]) -> Callable[[Any], nn.Module]:
 
 
 def check_made(model: nn.Module, wide: nn.Module, factor) -> None:
-    """Raise UserError on a wide module that shares parameters with the model, holds no values or,
-    by a whole factor, is not so many times as wide."""
+    """Raise UserError on a wide module that is wrapped, shares parameters with the model, holds no
+    values or, by a whole factor, is not so many times as wide."""
+    if (wrapper := wrapper_of(wide, "return")) is not None:
+        raise UserError(f"widen: make returned a module wrapped by {wrapper}")
     if {id(p) for p in model.parameters()} & {id(p) for p in wide.parameters()}:
         raise UserError("widen: make returned a module that shares parameters with the model")
     if any(p.is_meta for p in wide.parameters()) and not next(model.parameters()).is_meta:
