@@ -50,20 +50,20 @@ def ways(
     """Stage name, which begins with the network's -> Study.
 
     spec: of `warm_start`, from scratch. names: of WAYS. targets: scale -> width. scales: scale ->
-    its changes of the spec. steps: scale -> the smaller budget and the larger, whole multiples of
-    the window. window: scale -> steps over which a final loss is a mean, and between evaluations.
-    The larger budget is tried by shrinking and the factor 2 alone.
+    its changes of the spec. steps: scale -> the smaller budget and, where it is tried, the larger,
+    whole multiples of the window. window: scale -> steps over which a final loss is a mean, and
+    between evaluations. The larger budget is tried by shrinking and the factor 2 alone.
     """
 
     def budget(scale: str, number: int) -> dict:
         return {"steps": number, "evaluations": number // window[scale]}
 
     def cells(scale: str, name: str) -> list[dict]:
-        low, high = steps[scale]
-        found = [{"start.width": targets[scale] // k, **budget(scale, low)} for k in FACTORS]
-        if name == SHRINK:
-            found.append({"start.width": targets[scale] // FACTORS[0], **budget(scale, high)})
-        return found
+        low, *larger = steps[scale]
+        widths = [targets[scale] // factor for factor in FACTORS]
+        pairs = [(width, low) for width in widths]
+        pairs += [(widths[0], number) for number in larger if name == SHRINK]
+        return [{"start.width": width, **budget(scale, number)} for width, number in pairs]
 
     def long(scale: str) -> list[dict]:
         return [budget(scale, round(LONGER * number)) for number in steps[scale]]
