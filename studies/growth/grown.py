@@ -93,7 +93,7 @@ STAGES = ways(
     seeds=nights(
         {
             "smoke": [0, 1],
-            "reduced": of_arm("growth", "mlp-fair", 4),
+            "reduced": of_arm("growth", "mlp-fair", 6),
             "overnight": of_arm("growth", "mlp-night", 6),
         }
     ),
@@ -112,7 +112,7 @@ STAGES |= ways(
     seeds=nights(
         {
             "smoke": [0, 1],
-            "reduced": of_arm("growth", "gpt2-fair", 10),
+            "reduced": of_arm("growth", "gpt2-fair", 7),
             "overnight": of_arm("growth", "gpt2-night", 4),
         }
     ),
