@@ -39,12 +39,3 @@ def bare(module: Any) -> Any:
     while wrapped := [each for name, each in module._modules.items() if _wraps(module, name)]:
         module = wrapped[0]
     return module
-
-
-def module_at(model: Any, name: str) -> Any:
-    """The bare module of a name in the bare model; AttributeError where there is none."""
-    for part in filter(None, name.split(".")):
-        model = getattr(bare(model), part)
-        if not hasattr(model, "_modules"):
-            raise AttributeError(name)
-    return bare(model)

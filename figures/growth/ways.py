@@ -3,6 +3,7 @@
 Ours, on the abstract of Mallik et al. (arXiv 2605.13405): `studies/growth/_ways.py`.
 """
 
+import math
 from functools import cache
 
 import numpy as np
@@ -19,6 +20,7 @@ from repro.verdicts.answers import (
     Reading,
     Test,
     above,
+    exact,
     over_seeds,
     trained_scales,
 )
@@ -31,6 +33,7 @@ from studies.growth.grown import NAMES as WAYS_OF
 NETWORKS = {"mlp": "MLP", "gpt2": "GPT-2"}
 SCRATCH, RATES = "scratch", "rates_"
 POINT = ["network", "stage", "factor", "budget"]
+TUNED = ["lr", "setting"]
 LOW, HIGH = 0, 1
 TWO, MOST = FACTORS[0], FACTORS[-1]
 RATIO = "final training loss over that from scratch"
@@ -51,6 +54,8 @@ TESTS = {
         above(1, STATED, "the gain falls"),
     ),
 }
+# What so many seeds tell at the default scale, by a pilot.
+TOLD = ("preserving-gpt2", "limit-gpt2", "budget-mlp")
 WORDS = {
     "copies": "copies",
     "noisy": "copies, noise",
@@ -74,7 +79,7 @@ ANSWERS = (
             statement=name,
             column=words,
             quantity=quantity,
-            expected=trained_scales(bound, OVERNIGHT),
+            expected=trained_scales(bound, "reduced" if f"{name}-{network}" in TOLD else OVERNIGHT),
         )
         for name, (quantity, bound) in TESTS.items()
         for network, words in NETWORKS.items()
@@ -98,16 +103,23 @@ def reduce(runs):
     def factor(table):
         return TWO * table["start.width"].max() // table["start.width"]
 
+    def setting(table):
+        if "start.shrink" in table:
+            return 1 - table["start.shrink"]  # which ends where nothing is shrunk
+        return table.get("start.level", 0.0)
+
     def label(name: StageName):
         network, _, stage = name.stage.partition("_")
         return {
             "network": network,
             "stage": stage,
             "factor": 1 if stage.endswith(SCRATCH) else factor,
+            "setting": setting,
             "budget": lambda table: np.unique(table["steps"], return_inverse=True)[1],
         }
 
-    return run_sweeps.gathered(runs, label)[[*POINT, "lr", "seed", "step", "train_loss"]]
+    table = run_sweeps.gathered(runs, label)
+    return table[[*POINT, *TUNED, "seed", "step", "train_loss"]]
 
 
 @cache
@@ -127,6 +139,7 @@ class Ends:
     def __init__(self, data, network, scale):
         self.rows = dict(list(data[data["network"] == network].groupby(POINT[1:])))
         self.network, self.scale = network, scale
+        self.longer = (SHRINK, TWO, HIGH) in self.rows  # whether the larger budget is tried
         self.window = discovery.study(f"growth/grown/{network}_{SCRATCH}").at(scale).window
         self.keeping = [way for way in WAYS_OF[network] if way != SHRINK]
 
@@ -152,16 +165,16 @@ class Ends:
         """Name of TESTS -> seed -> its quantity. What is best is so in the mean over seeds."""
         best = min((self.of(way) for way in self.keeping), key=lambda of: of.mean())
         two, *larger = (self.ratio(factor) for factor in FACTORS)
-        return {
+        found = {
             "preserving": best / self.of(SHRINK),
             "limit": larger[-1],
             "factor-two": min(larger, key=lambda of: of.mean()) / two,
-            "budget": self.ratio(budget=HIGH) / two,
         }
+        return found | ({"budget": self.ratio(budget=HIGH) / two} if self.longer else {})
 
     def problem(self):
         """Which have their best rate at the end of what was tried, of all that are judged."""
-        grid = run_sweeps.Grid(["lr"], "train_loss")
+        grid = run_sweeps.Grid(TUNED, "train_loss")
         return run_sweeps.by_name(
             {
                 f"{stage.removeprefix(RATES)}, factor {factor}, budget {budget}": grid.edge(rows)
@@ -173,7 +186,7 @@ class Ends:
 
 
 def measure(data, scale):
-    found = {}
+    found = dict.fromkeys((test.id for test in ANSWERS), exact(math.nan, 0, "no such runs here"))
     for network, names in WAYS_OF.items():
         ends = Ends(data, network, scale)
         problem = ends.problem()
@@ -190,14 +203,14 @@ def measure(data, scale):
 
 def simulate(law, recorded, scale, rng):
     """What was recorded of each quantity on one side, upon its bound, or on the other side."""
-    design = Design(recorded, ["train_loss"], [*POINT, "lr", "step"])
+    design = Design(recorded, ["train_loss"], [*POINT, *TUNED, "step"])
     side = SIDES[law]
     for network in WAYS_OF:
         ends = Ends(recorded, network, scale)
         of = {name: side * abs(np.log(each.mean())) for name, each in ends.quantities().items()}
         two = of["limit"] - of["factor-two"]
         wanted = {(k, LOW): of["limit"] for k in FACTORS[1:]}
-        wanted |= {(TWO, LOW): two, (TWO, HIGH): two + of["budget"]}
+        wanted |= {(TWO, LOW): two} | ({(TWO, HIGH): two + of["budget"]} if ends.longer else {})
         moved = {
             (SHRINK, *place): asked - np.log(ends.ratio(*place)).mean()
             for place, asked in wanted.items()
@@ -222,8 +235,9 @@ def draw(data, scale):
                 found = [t_interval(ends.ratio(factor, way=way).tolist()) for factor in FACTORS]
                 beside = [factor * 1.04**i for factor in FACTORS]
                 drawing.bars(axis, beside, found, color=f"C{i}", label=words)
-        late = ends.ratio(budget=HIGH)
-        axis.plot([TWO], [late.mean()], "k*", label="shrunk, larger budget")
+        if ends.longer:
+            late = ends.ratio(budget=HIGH)
+            axis.plot([TWO], [late.mean()], "k*", label="shrunk, larger budget")
         axis.axhline(1, ls="--", lw=1, color="0.4")
         axis.set_xscale("log", base=2)
         axis.set_xticks(FACTORS, FACTORS)

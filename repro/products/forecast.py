@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
+from statistics import fmean
 
 from repro.core import catalog, discovery
 from repro.core.runs import Run
@@ -41,7 +42,7 @@ def recorded_seconds(
     A record has the seconds of all its runs together; they are shared out by `effort`. Where there
     is no record of the configured data, that of others at the same scale is taken.
     """
-    found: dict[str, float] = {}
+    shares: dict[str, list[float]] = {}
     total = 0.0  # of the efforts of what was found
     for name in figures:
         base = _record(suite, name)
@@ -52,11 +53,11 @@ def recorded_seconds(
         efforts = [effort(run) for run in runs]
         scale = sum(entry["seconds"] for entry in made) / sum(efforts)
         for run, part in zip(runs, efforts, strict=True):
-            if run.id not in found:
-                found[run.id] = scale * part
-                total += part
+            shares.setdefault(run.id, []).append(scale * part)
+        total += sum(efforts)
+    found = {run: fmean(each) for run, each in shares.items()}  # of several records
     if found:
-        usual = sum(found.values()) / total
+        usual = sum(map(sum, shares.values())) / total
         unseen = (run for cell in cells for run in cell.runs if run.id not in found)
         found |= {run.id: usual * effort(run) for run in unseen}
     return found

@@ -124,12 +124,17 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
 def folded(text: str) -> Iterator[str]:
     """A text's lines, of at most COLUMNS where no command is longer: one is not divided. What goes
     on is indented by two more."""
-    options = {"break_long_words": False, "break_on_hyphens": False}
     for line in text.splitlines():
         whole = re.sub(r"uv run [^)]*", lambda call: call[0].replace(" ", "\0"), line)
         indent = " " * (len(line) - len(line.lstrip()) + 2)
-        for part in textwrap.wrap(whole, COLUMNS, subsequent_indent=indent, **options) or [""]:
-            yield part.replace("\0", " ")
+        parts = textwrap.wrap(
+            whole,
+            COLUMNS,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        yield from (part.replace("\0", " ") for part in parts or [""])
 
 
 def _told(tests: Sequence[Judged]) -> Iterator[str]:

@@ -90,14 +90,20 @@ HEAD = ("verdict", "statement", "the paper prints", "measured")  # of `row`
 
 
 def interval(row: Row) -> str:
-    """`value [low, high]`, or the value alone where nothing is random or it is of one run."""
+    """`value [low, high]`, or the value alone where nothing is random or it is of one run. Three
+    digits, or as many more as tell the interval's ends apart."""
     if row["measured"] is None:
         return "nothing finite"
-    value, low, high = (
-        "not finite" if end is None else number(end, ".3g")
-        for end in (row["measured"], row["low"], row["high"])
-    )
-    return value if row["low"] == row["high"] else f"{value} [{low}, {high}]"
+    if row["low"] == row["high"]:
+        return number(row["measured"], ".3g")
+    for form in (".3g", ".4g", ".5g", ".6g"):
+        value, low, high = (
+            "not finite" if end is None else number(end, form)
+            for end in (row["measured"], row["low"], row["high"])
+        )
+        if low != high:
+            break
+    return f"{value} [{low}, {high}]"
 
 
 def outside(row: Judged) -> str:

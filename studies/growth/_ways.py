@@ -3,12 +3,11 @@
 Ours: of Mallik et al. (arXiv 2605.13405) the abstract alone was read, so that sizes, data, grids
 and the factor of "shrink" are not theirs, and their noise besides the shrinking is left out.
 
-tune: learning rates of the narrowest base, and what is grown in `narrow`.
+tune: learning rates of the narrowest base, for each of its steps.
 base: all bases, at the best of these; of a few seeds the one with the median loss is grown.
-narrow_<way>: the narrowest base grown twice, over rates and the way's own setting, for the ways
-    that have one: the noise of `noisy` and `zeros`, the factor of `shrink`.
-rates_<way>: every base grown to the target, over learning rates, with the setting that was best
-    there at any rate, on a seed that judges nothing.
+rates_<way>: every base grown to the target, over learning rates and the way's own setting, for the
+    ways that have one: the noise of `noisy` and `zeros`, the factor of `shrink`. Of a seed that
+    judges nothing.
 <way>: the same at the best of these.
 rates_scratch, scratch: the target from scratch. Rates are constant, so that it goes on past the
     steps of the grown models, and its curve is read at equal steps and at equal operations.
@@ -31,8 +30,9 @@ WAYS = {
 FACTORS = (2, 4, 8)
 LONGER = 1.5  # from scratch; the base's operations are less than half of the wide model's
 TUNING, BASES = [90], [90, 91, 92]  # on them nothing is judged
+# Of a way's own setting; at 1 nothing is shrunk.
+TRIED = {"start.level": octaves(-4, 0), "start.shrink": [0.5, 0.75, 1.0]}
 CHOSEN = "levels and rates reach beyond where pilots, on no seed that is judged, had their best"
-TRIED = {"start.level": octaves(-4, -1), "start.shrink": [0.25, 0.5, 0.75, 1.0]}
 
 
 def ways(
@@ -50,29 +50,26 @@ def ways(
     """Stage name, which begins with the network's -> Study.
 
     spec: of `warm_start`, from scratch. names: of WAYS. targets: scale -> width. scales: scale ->
-    its changes of the spec. steps: scale -> the smaller budget and the larger, whole multiples of
-    the window. window: scale -> steps over which a final loss is a mean, and between evaluations.
-    The larger budget is tried by shrinking and the factor 2 alone.
+    its changes of the spec. steps: scale -> the smaller budget and, where it is tried, the larger,
+    whole multiples of the window. window: scale -> steps over which a final loss is a mean, and
+    between evaluations. The larger budget is tried by shrinking and the factor 2 alone.
     """
 
     def budget(scale: str, number: int) -> dict:
         return {"steps": number, "evaluations": number // window[scale]}
 
     def cells(scale: str, name: str) -> list[dict]:
-        low, high = steps[scale]
-        found = [{"start.width": targets[scale] // k, **budget(scale, low)} for k in FACTORS]
-        if name == SHRINK:
-            found.append({"start.width": targets[scale] // FACTORS[0], **budget(scale, high)})
-        return found
+        low, *larger = steps[scale]
+        widths = [targets[scale] // factor for factor in FACTORS]
+        pairs = [(width, low) for width in widths]
+        pairs += [(widths[0], number) for number in larger if name == SHRINK]
+        return [{"start.width": width, **budget(scale, number)} for width, number in pairs]
 
     def long(scale: str) -> list[dict]:
         return [budget(scale, round(LONGER * number)) for number in steps[scale]]
 
-    def narrowest(scale: str) -> int:
-        return targets[scale] // FACTORS[-1]
-
-    def stage(changes: Mapping, grid, width=targets.get, settings=lambda scale: {}) -> Study:
-        """grid, width, settings: of a scale."""
+    def stage(changes: Mapping, grid, width=targets.get) -> Study:
+        """grid, width: of a scale."""
         of = {name: grid(name) for name in scales}
         return Study(
             task="warm_start",
@@ -81,7 +78,7 @@ def ways(
             chosen_after_seeing=CHOSEN,
             scales={
                 name: Scale(
-                    {**scales[name], "model.width": width(name), **settings(name)},
+                    {**scales[name], "model.width": width(name)},
                     of[name],
                     same_job=tuple(of[name]),
                     window=window[name],
@@ -90,29 +87,19 @@ def ways(
             },
         )
 
-    def low(scale: str) -> dict:
-        return budget(scale, steps[scale][0])
-
-    def start(way: Mapping, checkpoint: Checkpoint, tuned: str = "") -> dict:
-        """tuned: the stage that a way's own setting is from; "": it is an axis."""
-        chosen = {
-            key: (Best(f"{network}_{tuned}", value, over=("lr",)) if tuned else 0.0)
-            if value in TRIED
-            else value
-            for key, value in way.items()
-        }
-        fixed = {"checkpoint": checkpoint, "width": 0, "noise": "gaussian", "convention": "paper"}
-        return {"start": {**fixed, **chosen}}
-
     from_base = Checkpoint(
         f"{network}_base",
         "median",
         over=("seed",),
         join={"model.width": "start.width", "steps": "steps"},
     )
-    from_narrowest = Checkpoint(f"{network}_tune", "lowest", over=("lr",))
+    fixed = {"checkpoint": from_base, "width": 0, "noise": "gaussian", "convention": "paper"}
     stages = {
-        "tune": stage({}, lambda s: {"lr": rates[s]}, narrowest, low),
+        "tune": stage(
+            {},
+            lambda s: {"lr": rates[s], "budget": [budget(s, number) for number in steps[s]]},
+            lambda s: targets[s] // FACTORS[-1],
+        ),
         "base": stage(
             {"lr": Best(f"{network}_tune", "lr"), "evaluations": 1},
             lambda s: {
@@ -124,21 +111,25 @@ def ways(
     }
     for name in names:
         way = WAYS[name]
-        own = next((str(value) for value in way.values() if value in TRIED), "")
-        tuned = f"narrow_{name}" if own else ""
-        if own:
-            stages[tuned] = stage(
-                start(way, from_narrowest),
-                lambda s, own=own: {"lr": rates[s], own: TRIED[own]},
-                lambda s: 2 * narrowest(s),
-                lambda s: low(s) | {"start.width": narrowest(s)},
-            )
-        grown = start(way, from_base, tuned)
+        own = {key: value for key, value in way.items() if value in TRIED}
+        best = {
+            key: Best(f"{network}_rates_{name}", key, over=("seed",))
+            for key in ("lr", *own.values())
+        }
         stages[f"rates_{name}"] = stage(
-            grown, lambda s, name=name: {"lr": rates[s], "cell": cells(s, name), "seed": TUNING}
+            {"start": {**fixed, **way, **dict.fromkeys(own, 0.0)}},
+            lambda s, name=name, own=own: {
+                "lr": rates[s],
+                **{key: TRIED[key] for key in own.values()},
+                "cell": cells(s, name),
+                "seed": TUNING,
+            },
         )
         stages[name] = stage(
-            {**grown, "lr": Best(f"{network}_rates_{name}", "lr", over=("seed",))},
+            {
+                "start": {**fixed, **way, **{key: best[value] for key, value in own.items()}},
+                "lr": best["lr"],
+            },
             lambda s, name=name: {"cell": cells(s, name), "seed": seeds[s]},
         )
     stages["rates_scratch"] = stage(

@@ -8,7 +8,7 @@ from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 
 import widthwise as ww
-from widthwise.identity import bare, identity, module_at, named
+from widthwise.identity import bare, identity, named
 
 ROWS = torch.randn(8, 6, generator=torch.Generator().manual_seed(0))
 
@@ -79,11 +79,8 @@ def test_names_are_those_of_the_bare_model():
     wrap_blocks(model, WRAPS["both"])
     assert [name for name, _ in named(model)] == names
     assert [name for name, _ in named(nn.DataParallel(model))] == names
-    assert bare(model[1][0]) is module_at(model, "1.0") is blocks[0]
-    assert module_at(model, "1.0.module") is blocks[0].module
+    assert bare(model[1][0]) is blocks[0]
     assert identity(model, "1.0._orig_mod._checkpoint_wrapped_module.module") == "1.0.module"
-    with pytest.raises(AttributeError):
-        module_at(model, "1.2.module")
 
 
 def test_a_parameter_that_was_flattened_or_emptied_is_told():

@@ -39,7 +39,8 @@ def on_meta(make: Callable, width: Any) -> nn.Module | None:
 
 def check_fits(model: nn.Module | None, width: Any) -> None:
     """Raise UserError on a model on the meta device that no memory here holds; None passes."""
-    needs = sum(p.numel() * p.element_size() for p in model.parameters()) if model is not None else 0
+    parameters = () if model is None else model.parameters()
+    needs = sum(p.numel() * p.element_size() for p in parameters)
     has = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needs > has:
         raise UserError(
