@@ -34,8 +34,6 @@ CALLS = {
     ],
     "loading": ["loading", "--tokens", "400e3"],
     "corpora": ["corpora", "--megabytes", "1"],
-    "denoising": ["denoising", "--samples", "512", "--repeats", "1"],
-    "overheads": ["overheads", "--scale", "smoke", "--gigabytes", "0.001"],
     "workflow": ["workflow", "--dry-run"],
     "calibration": ["calibration", "--only", "MLP by hand, SGD"],
     "architectures": ["architectures", "--cases", "gpt2, untied", "phi3"],
@@ -83,7 +81,6 @@ def benchmark(name):
 
 # Prepare data, build a large model or import models of others first.
 LONG = (
-    "overheads",
     "workflow",
     "step llm",
     "architectures",
