@@ -260,6 +260,7 @@ def _written(files: dict[str, str], figure_name: str, dry: bool = False) -> list
     if done.returncode:
         for file in files:
             Path(ROOT, file).unlink()
+        subprocess.run(call, capture_output=True)  # the pages that were written name it
         why = done.stderr.strip().removeprefix("error: ")
         raise UserError(f"new figure {figure_name!r}: {why}; nothing was written")
     build = f"uv run snakemake figures/{figure_name}.pdf"
