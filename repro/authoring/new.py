@@ -207,7 +207,9 @@ def figure(
     if not SLUG.fullmatch(own):
         raise UserError(f"new figure {name!r}: write <paper>/<figure> in small letters")
     if of:
-        return _written(again.files(name, again.shown(of), seeds, widths, rates), name, dry)
+        files = again.files(name, again.shown(of), seeds, widths, rates)
+        smoke = [] if dry else ["scale=smoke has its own seeds, widths and rates: it is a trial"]
+        return [*_written(files, name, dry), *smoke]
     if rates:
         raise UserError("new figure: --rates are of a study; name it with --of")
     return _written(_template(slug, own, widths or WIDTHS, seeds or SEEDS), name, dry)
@@ -256,7 +258,11 @@ def _written(files: dict[str, str], figure_name: str, dry: bool = False) -> list
     call = [sys.executable, "-m", "repro", "new", "pages"]
     done = subprocess.run(call, capture_output=True, text=True)
     if done.returncode:
-        raise UserError(f"new pages: {done.stderr.strip()}; mend it, then repro new pages")
+        for file in files:
+            Path(ROOT, file).unlink()
+        subprocess.run(call, capture_output=True)  # the pages that were written name it
+        why = done.stderr.strip().removeprefix("error: ")
+        raise UserError(f"new figure {figure_name!r}: {why}; nothing was written")
     build = f"uv run snakemake figures/{figure_name}.pdf"
     return [
         *files,

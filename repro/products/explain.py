@@ -94,7 +94,8 @@ def lines(paper: str, rows: Iterable[FiledTest]) -> Iterator[str]:
             yield f"{fared.of.text} [{fared.of.source}]"
             for cell in fared.cells:
                 for row in cell.tests:
-                    yield f"  {words.line(row)}  ({row['test']}, {row['scale']})"
+                    data = "" if row["data"] == status.SYNTHETIC else f", {row['data']}"
+                    yield f"  {words.line(row)}  ({row['test']}, {row['scale']}{data})"
 
 
 def _filed(figures: Iterable[str]) -> list[FiledTest]:

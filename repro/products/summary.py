@@ -148,7 +148,8 @@ def _told(tests: Sequence[Judged]) -> Iterator[str]:
         for fared in statements.fared(paper, tests):
             rows = [row for cell in fared.cells for row in cell.tests]
             told += [row["test"] for row in rows]
-            groups.append((f"{heading}: {fared.of.text}", rows))
+            whose = f"of ours, beside {heading}" if fared.of.ours else heading
+            groups.append((f"{whose}: {fared.of.text}", rows))
         rest = [row for row in tests if paper_of(row) == paper and row["test"] not in told]
         for name in dict.fromkeys(row["statement"] for row in rest):
             rows = [row for row in rest if row["statement"] == name]

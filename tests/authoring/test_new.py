@@ -153,6 +153,15 @@ def test_a_dry_run_says_files_jobs_and_minutes_and_leaves_nothing():
     assert {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")} == before
 
 
+@pytest.mark.slow  # another process looks at all figures
+def test_a_figure_that_cannot_be_built_is_not_written():
+    """Found in review: its files stayed, and were in the way of every later one."""
+    before = {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")}
+    with pytest.raises(UserError, match="0 runs agree .*; nothing was written"):
+        new.figure("upscaling/mine", "upscaling/fig3", seeds=2, widths=[32, 64])
+    assert {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")} == before
+
+
 def test_no_file_is_written_over():
     with pytest.raises(UserError, match=r"figures/embedding_lr/fig1.py: is there already"):
         new._written({"figures/embedding_lr/fig1.py": ""}, "embedding_lr/fig1")

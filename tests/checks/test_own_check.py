@@ -50,6 +50,7 @@ class Normed(nn.Module):
         return self.o(self.h(self.i(x).tanh()).tanh())
 
 
+@pytest.mark.filterwarnings("ignore:roles:UserWarning")
 @pytest.mark.parametrize("kind", ["weight_norm", "orthogonal"])
 def test_what_a_parametrization_returns_is_a_weight_and_no_stream(kind):
     """Found in review: its change of 1/n, as muP has it, was taken for one that vanishes."""
@@ -236,6 +237,7 @@ class Retention(nn.Module):
         return self.out(self.norm(x + torch.sigmoid(q @ k.mT * q.shape[-1] ** -0.5) @ self.v(x)))
 
 
+@pytest.mark.filterwarnings("ignore:roles:UserWarning")
 def test_what_roles_warns_of_and_no_slope_shows_makes_a_right_check_unclear():
     said = []
     found = widthwise.coordinate_check(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from repro.core import discovery
-from repro.products import summary
+from repro.products import records, summary
 from repro.products.run_table import chosen_after_seeing
 from repro.report.model import Site
 from repro.verdicts import statements
@@ -113,3 +113,12 @@ def test_settings_chosen_after_seeing_results_are_named_below_paper_scale():
     assert "prototypes" in chosen_after_seeing("embedding_lr/fig3", "reduced")
     assert chosen_after_seeing("embedding_lr/fig3", "paper") == ""
     assert chosen_after_seeing("embedding_lr/table3", "reduced") == ""
+
+
+def test_a_statement_of_ours_is_not_told_as_the_paper_s():
+    """Found in review: the end of a call gave it the paper's name."""
+    rows = [row for part in records.every() for row in part.tests if row["scale"] == "smoke"]
+    ours = [row for row in rows if row["figure"] == "embedding_lr/table1"]
+    theirs = [row for row in rows if row["figure"] == "upscaling/equivalence"]
+    assert ours and next(summary._told(ours)).startswith("of ours, beside Hayou & Liu: ")
+    assert theirs and next(summary._told(theirs)).startswith("Ma et al.: ")

@@ -87,6 +87,7 @@ def warned(first, head_dim, second):
     return [line for line in roles.warnings if "product of data with data" in line]
 
 
+@pytest.mark.filterwarnings("ignore:roles:UserWarning")
 @pytest.mark.parametrize("head_dim", [16, BASE])
 @pytest.mark.parametrize("first", BEFORE)
 def test_linear_attention_is_warned_of_behind_any_other(first, head_dim):

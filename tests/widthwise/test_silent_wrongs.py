@@ -79,7 +79,8 @@ def products(q, k, v, weigh):
     ids=["sigmoid", "linear", "by hand"],
 )
 def test_attention_without_a_softmax_is_warned_of(attend):
-    roles = ww.roles(attending(attend), BASE, TOKENS)
+    with pytest.warns(UserWarning, match="^roles: attention: product"):
+        roles = ww.roles(attending(attend), BASE, TOKENS)
     (line,) = roles.warnings
     assert line.startswith("attention: product of data with data gives what changes as width^1 ")
 
@@ -132,6 +133,7 @@ SUMS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:roles:UserWarning")
 @pytest.mark.parametrize("case", SUMS)
 def test_what_follows_the_width_and_no_weight_makes_up_for_is_warned_of(case):
     """With its exponent; and not where make has the factor that the line asks for."""
@@ -152,8 +154,54 @@ class Clipped(nn.Sequential):
 
 
 def test_vectors_of_a_norm_are_warned_of():
-    (line,) = ww.roles(Clipped, BASE, TOKENS).warnings
+    with pytest.warns(UserWarning, match="^roles: 0: max_norm gives"):
+        (line,) = ww.roles(Clipped, BASE, TOKENS).warnings
     assert line.startswith("0: max_norm gives what changes as width^-0.5 ")
+
+
+class Beside(nn.Module):
+    """What it is given is put beside what grows, as a NeRF's skips and cells of an RNN have it."""
+
+    def __init__(self, width, place):
+        super().__init__()
+        self.first, self.place = nn.Linear(6, width), place
+        self.second = nn.Linear(width + 6 * (place == "second"), width)
+        self.third = nn.Linear(width + 6 * (place == "third"), 3)
+
+    def forward(self, x):
+        h = self.first(x).tanh()
+        for layer, name in ((self.second, "second"), (self.third, "third")):
+            h = layer(torch.cat([h, x], -1).relu() if name == self.place else h)
+        return h
+
+
+@pytest.mark.parametrize("place", ["second", "third", ""])
+def test_what_does_not_grow_beside_what_does_is_warned_of(place):
+    """Found in review: its part of the matrix learned ever less, and the check was right."""
+
+    def traced():
+        return ww.roles(lambda width: Beside(width, place), BASE, ROWS)
+
+    if not place:
+        assert not traced().warnings
+        return
+    with pytest.warns(UserWarning, match=f"^roles: {place}.weight: 6 of the {BASE + 6} entries"):
+        assert len(traced().warnings) == 1
+
+
+def test_a_part_of_a_growing_whole_is_not():
+    """Halves side by side, as rotary positions turn them, all grow."""
+
+    class Turned(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.first, self.last = nn.Linear(6, width), nn.Linear(width, 3)
+
+        def forward(self, x):
+            a, b = self.first(x).chunk(2, -1)
+            return self.last(torch.cat([-b, a], -1))
+
+    assert not ww.roles(Turned, BASE, ROWS).warnings
 
 
 class Own(nn.Module):

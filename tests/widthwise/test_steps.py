@@ -379,3 +379,53 @@ def test_nothing_is_said_of_what_is_right():
         warnings.simplefilter("error")
         plan, groups = planned()
         assert plan.check(optim.AdamW(groups)) is None
+
+
+def test_what_a_partial_load_lacked_has_its_initial_values_by_init_():
+    """Found in review: a new head on a loaded backbone kept the spread that make gave it."""
+    trained = {k: 3 * v for k, v in make(WIDE).state_dict().items() if not k.startswith("2.")}
+    for before in (False, True):
+        plan, _ = planned(begun=before)
+        right = planned()[0].model.get_parameter("2.weight").square().mean()
+        assert plan.model.load_state_dict(trained, strict=False).missing_keys
+        optimizer = optim.AdamW(plan.groups(0.01))
+        if not before:
+            assert "2.bias: was not among the weights" in one_line(plan, optimizer)
+            plan.init_()
+        plan.check(optimizer)
+        state = plan.model.state_dict()
+        assert all(torch.equal(state[name], value) for name, value in trained.items())
+        assert state["2.weight"].square().mean().item() == pytest.approx(right.item(), rel=0.2)
+
+
+def test_init_scales_no_weights_that_were_loaded():
+    plan, _ = planned()
+    plan.model.load_state_dict(make(WIDE).state_dict())
+    with refused("were loaded or plan.keep"):
+        plan.init_()
+    plan.init_(torch.Generator().manual_seed(0))
+
+
+def test_values_of_another_spread_after_init_are_told_and_zeros_are_not():
+    for change, said in (
+        (lambda p: nn.init.normal_(p, std=0.1), "plan.init_() left"),
+        (nn.init.zeros_, ""),
+    ):
+        plan, _ = planned()
+        change(plan.model.get_parameter("2.weight"))
+        optimizer = optim.AdamW(plan.groups(0.01))
+        if said:
+            assert said in one_line(plan, optimizer)
+        else:
+            plan.check(optimizer)
+
+
+def test_a_drawn_embedding_keeps_its_row_of_padding_at_zero():
+    """Found in review: that row gets no gradient, and stayed as drawn."""
+
+    def words(width):
+        return nn.Sequential(nn.Embedding(9, width, padding_idx=2), nn.Linear(width, 3))
+
+    plan = ww.plan(words(64), ww.roles(words, 16, torch.tensor([[0, 1], [3, 4]])), "muP")
+    table = plan.init_(torch.Generator().manual_seed(0)).model[0].weight
+    assert not table[2].any() and table[3].any()

@@ -34,6 +34,7 @@ class Planned(Protocol):
     begun: bool
     asked: dict[str, float | None]
     made: dict[str, float]
+    lacking: frozenset[str]
 
     def std(self, name: str, /) -> float:
         """The initial spread of a parameter that is drawn."""
@@ -138,6 +139,11 @@ def _check_begun(plan: Planned) -> None:
     A width of 1.25 times the base's changes a spread by more than what is let pass."""
     if plan.begun:
         return
+    if plan.lacking:
+        raise UserError(
+            f"check: {min(plan.lacking)}: was not among the weights that were loaded: plan.init_() "
+            "gives it its initial values; or plan.keep(), where it is to stay"
+        )
     off: dict[str, tuple[float, float]] = {}
     for name, parameter in named(plan.model):
         if (role := plan.at.get(name)) is None or parameter.is_meta:
@@ -167,15 +173,17 @@ def _check_begun(plan: Planned) -> None:
 
 
 def _check_untouched(plan: Planned) -> None:
-    """Raise UserError where, before any step, a spread is what it was before init_()."""
+    """Raise UserError where, before any step, a spread is not what init_() left; 0 is right at any
+    width."""
     for name, parameter in named(plan.model):
-        if (own := plan.made.get(name)) is None or parameter.is_meta:
+        if (left := plan.made.get(name)) is None or parameter.is_meta:
             continue
-        its, now = plan.std(name), spread(parameter)
-        if math.isclose(now, own, rel_tol=FAR) and not math.isclose(its, own, rel_tol=FAR):
+        now = spread(parameter)
+        if now and not math.isclose(now, left, rel_tol=FAR):
             raise UserError(
-                f"check: {name}: its spread is {now:.3g}, as it was before plan.init_(), and "
-                f"the plan's is {its:.3g}: what sets them (apply, reset_parameters) comes before it"
+                f"check: {name}: its spread is {now:.3g} before any step, and plan.init_() left "
+                f"{left:.3g}: what sets values (apply, reset_parameters) comes before it; or "
+                "plan.keep(), where they are to stay"
             )
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError, did_you_mean
-from widthwise.identity import named
+from widthwise.identity import WITHIN, named
 from widthwise.parametrization import checked
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.parametrization.rules import (
@@ -104,9 +104,18 @@ def plan(
 _recipe = recipe  # `plan` has an argument of that name
 
 
-def _loaded(model: "torch.nn.Module", _: object) -> None:
-    """What a model does when weights were loaded into it: they stay."""
-    vars(model)[PLAN].keep()
+def _loaded(model: "torch.nn.Module", keys: Any) -> None:
+    """What a model does when weights were loaded into it: they stay. Where some were lacking, those
+    have their initial values from `init_`, before or after."""
+    plan: Plan = vars(model)[PLAN]
+    begun, of = plan.begun and not plan.kept, [key.split(".") for key in keys.missing_keys]
+    lacking = {".".join(part for part in parts if part not in WITHIN) for parts in of}
+    if not lacking & plan.at.keys():  # the model may be a part of what was loaded
+        lacking = {name for name in plan.at if any(key.endswith(f".{name}") for key in lacking)}
+    plan.keep()
+    if not begun:
+        plan.lacking = frozenset(lacking & plan.at.keys())
+        plan.begun = not plan.lacking
 
 
 def products(several: Iterable[Mapping[str, float]]) -> dict[str, float]:
@@ -143,7 +152,10 @@ class Plan:
         self.held = products(factor.held for factor in self.factors)
         self.outputs = products(factor.outputs for factor in self.factors)
         self.given: dict[str, dict[str, float]] = {}  # by `groups`, of each parameter
-        self.asked, self.made = dict[str, float | None](), dict[str, float]()  # see `checked`
+        # See `checked`. What groups was asked for; spreads that init_ left; whether values are to
+        # stay, and those which were lacking where others were loaded.
+        self.asked, self.made = dict[str, float | None](), dict[str, float]()
+        self.kept, self.lacking = False, frozenset[str]()
 
     def __str__(self) -> str:
         return checked.table(self)
@@ -164,17 +176,26 @@ class Plan:
             Else every tensor has its values anew, drawn in the model's order, gains, biases and
             buffers as `make` gives them: for a model whose memory is empty, as after `to_empty`; on
             the parameters' device.
-        Raises UserError on a tensor on the meta device or with no values yet, and with a generator
-        where it is not known what `make` gives a tensor, and by a recipe that leaves all as made.
+        After a load_state_dict that lacked some of the weights only those are given values.
+        Raises UserError where all were loaded and there is no generator, on a tensor on the meta
+        device or with no values yet, with a generator where it is not known what `make` gives a
+        tensor, and by a recipe that leaves all as made.
         """
         import torch
 
         self._check_names("init_")
+        if self.kept and not self.lacking and generator is None:
+            raise UserError(
+                "init_: the model's values are to stay, for they were loaded or plan.keep() was "
+                "called, and would be scaled: call init_ before, or not at all"
+            )
         if generator is not None and self.roles is not None:
             self.roles.fill_(self.model)
         with torch.no_grad():
             for name, parameter in named(self.model):
                 role, rule = self.at[name], self.recipe.rule(self.at[name])
+                if self.lacking and generator is None and name not in self.lacking:
+                    continue  # it was loaded
                 if self.roles is not None and parameter.is_meta:
                     raise UserError(
                         f"init_: {name} is on the meta device: model.to_empty(device=...)"
@@ -191,13 +212,16 @@ class Plan:
                     parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
                 else:
                     parameter.normal_(0.0, std, generator=generator)
-        self.begun = True
+            for module in self.model.modules() if generator is not None else ():
+                if (row := getattr(module, "padding_idx", None)) is not None:
+                    module.get_parameter("weight")[row] = 0  # it gets no gradient
+        self.begun, self.lacking = True, frozenset()
         return self
 
     def keep(self) -> "Plan":
         """Say that the model's values are right as they are, as those of one that was trained
         before its plan; returns the plan. What load_state_dict loads after it needs none of it."""
-        self.begun, self.made = True, {}
+        self.begun, self.kept, self.made, self.lacking = True, True, {}, frozenset()
         return self
 
     def _scale(self, name: str, parameter: "torch.Tensor", std: float) -> None:
@@ -213,7 +237,7 @@ class Plan:
         alike = role.width_in == role.width_out == role.depth == self.held.get(name, 1.0) == 1
         if own > 0 and (self.roles is None or not alike):
             parameter.mul_(std / own)
-            self.made.setdefault(name, own)
+            self.made[name] = std
 
     def _hold(self, name: str, parameter: "torch.Tensor") -> None:
         """Multiply a parameter that is not drawn by what it holds; once."""

@@ -63,6 +63,7 @@ class Operators(TorchDispatchMode):
         self.sizes = Sizes(stack, self.tags, self.trace, base, flow)
         self.data = self.sizes.data  # tensor that depends on the inputs -> its size
         self.origin = WeakTensorKeyDictionary()  # data -> the weights whose products it comes from
+        self.parts = WeakTensorKeyDictionary()  # data, along its last dimension -> sizes of parts
         # A product entry by entry -> the parameter in it, its Use, its axes; or None.
         self.pairs = WeakTensorKeyDictionary()
         self.weight: torch.Tensor | None = None  # that an operator is a product with
@@ -269,10 +270,22 @@ class Operators(TorchDispatchMode):
             for parameter in own:
                 self.trace.behind.setdefault(parameter, set()).update(origin)
             origin |= own
+        self.join(name, args, given, out)
         for result in tensors(out):
             self.origin[result] = origin
         if name == "mul" and isinstance(out, torch.Tensor) and len(given) == 2:
             self.paired(given[0], given[1], out)
+
+    def join(self, name: str, args: Sequence, given: list, out: Any) -> None:
+        """Note what data are put side by side of, and which parameters sum over that."""
+        parts = next((self.parts[t] for t in given if t in self.parts), None)
+        if name in PRODUCTS:
+            if parts and self.weight is not None:
+                self.trace.joined |= {parameter: parts for parameter, _ in self.tags[self.weight]}
+        elif name == "cat" and picked(args, out.ndim) == out.ndim - 1:
+            self.parts[out] = tuple(t.shape[-1] for t in given)
+        elif parts and isinstance(out, torch.Tensor) and out.shape[-1:] == (sum(parts),):
+            self.parts[out] = parts
 
     def paired(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
         """Keep a product entry by entry: summed over, it is one of vectors."""

@@ -7,6 +7,7 @@ output for each of its entries an output; by these a parameter has its kind (`Ro
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from widthwise.tracing.making import check_fits, made, on_meta
 from widthwise.tracing.multipliers import Factor, factors_of
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.stacks import Stack, depth_at, stacks
-from widthwise.tracing.warnings import of_roles, of_sizes, some
+from widthwise.tracing.warnings import of_joined, of_roles, of_sizes, some
 from widthwise.tracing.wrapped import wrapper_of
 
 
@@ -327,6 +328,8 @@ def roles(
     given: parameter name, or a pattern of names with `*`, -> kind, for what tracing cannot tell;
         its axes are taken as torch's layers have them, (out, in).
     torch's random numbers are left as they were.
+    Warns of what follows the width and no plan makes up for; all that is to be looked at is in
+    `warnings`.
     Raises UserError where `make` ignores its width or fails, a parameter is never used or lazy,
     what an axis does cannot be told, or a role is given for no parameter.
     """
@@ -345,16 +348,20 @@ def roles(
             try:
                 both = passes(model, wide, inputs, widths, given)
                 if not both.traces[1].unseen:
-                    return _seen(roles_of(both), model)
+                    return _seen(both, model)
             except UserError:
                 pass  # a branch on values, say; or a temperature that has none on meta
         with FewDraws():
             wide = made(make, other)
-        return _seen(roles_of(passes(model, wide, inputs, widths, given)), model)
+        return _seen(passes(model, wide, inputs, widths, given), model)
 
 
-def _seen(found: Roles, model: nn.Module) -> Roles:
-    """Roles, with a warning where a module has no initial values to see."""
+def _seen(both: Passes, model: nn.Module) -> Roles:
+    """Roles, with a warning where a module has no initial values to see; warns aloud of what no
+    plan makes up for."""
+    found = roles_of(both)
+    for line in unmet(found.found, both):
+        warnings.warn(f"roles: {line}", stacklevel=3)
     if unseen := [name for name, p in named(model) if p.is_meta]:
         line = "made on the meta device: spreads are the standard ones, fan_in^-1/2, not make's own"
         found.warnings = (*found.warnings, f"{some(unseen)}: {line}")
@@ -372,8 +379,7 @@ def roles_of(both: Passes) -> Roles:
     """The roles of a module's parameters, from what it showed at two widths."""
     found = both.found()
     attention = attention_of(*both.traces, grown(found, both))
-    sizes = of_sizes(found, both.shapes[1], both.traces[1], both.widths[1] / both.widths[0])
-    warned = (*of_roles(found, attention), *sizes)
+    warned = (*of_roles(found, attention), *unmet(found, both))
     branches, flow = both.traces[0].branches, both.traces[0].flow
     tied = {name: each.readouts for name, each in found.items() if each.readouts}
     held = {name: flow.of_readout(name, readouts) for name, readouts in tied.items()}
@@ -382,6 +388,12 @@ def roles_of(both: Passes) -> Roles:
     shifts = {name: shift for name in flow.leaves if (shift := flow.shift(name))}
     rest = both.widths, both.inside, both.buffers
     return Roles(found, attention, warned, *rest, branches, held, shifts)
+
+
+def unmet(found: Mapping[str, Found], both: Passes) -> Iterator[str]:
+    """What no plan makes up for."""
+    yield from of_joined(found, *both.traces)
+    yield from of_sizes(found, both.shapes[1], both.traces[1], both.widths[1] / both.widths[0])
 
 
 def grown(found: Mapping[str, Found], both: Passes) -> dict[str, float]:

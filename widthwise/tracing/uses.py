@@ -46,7 +46,8 @@ class Trace:
 
     uses: parameter -> its uses, in the order of the pass. unknown: parameter -> operators that took
     it and are not known here. behind: parameter -> those whose products reach its own. attention:
-    in order. branches: as `tracing.branches` finds them. flow: the operators (`tracing.flow`). By
+    in order. branches: as `tracing.branches` finds them. flow: the operators (`tracing.flow`).
+    joined: parameter -> the sizes of what was put side by side and is what it sums over. By
     `tracing.sizes`: numbers: (module, operator) -> those that sizes follow; and at the other width
     asked: (parameter, SUM or KEEP) -> how what it gives grows where it should not; grows: (module,
     operator) -> the same, of what no parameter makes up for; unseen: whether a number could not be
@@ -59,6 +60,7 @@ class Trace:
     attention: list[Attention] = field(default_factory=list)
     branches: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
     flow: Any = None
+    joined: dict[str, tuple[int, ...]] = field(default_factory=dict)
     numbers: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     asked: dict[tuple[str, str], set[float]] = field(default_factory=dict)
     grows: dict[tuple[str, str], float] = field(default_factory=dict)

@@ -43,6 +43,19 @@ def of_roles(found: Mapping[str, Found], attention: Sequence[Any]) -> Iterator[s
             )
 
 
+def of_joined(found: Mapping[str, Found], base: Trace, wide: Trace) -> Iterator[str]:
+    """Of weights that sum over what grows beside what does not."""
+    for name, sizes in base.joined.items():
+        others = wide.joined.get(name, ())
+        held = [one for one, other in zip(sizes, others, strict=False) if one == other]
+        if held and len(held) < len(others) == len(sizes) and not found[name].given:
+            yield (
+                f"{name}: {sum(held)} of the {sum(sizes)} entries it sums over do not grow, and "
+                "have the rate and spread of those that do: give them a weight of their own, and "
+                "add what it gives"
+            )
+
+
 def some(names: list[str]) -> str:
     """The first of some names, and how many more there are."""
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
