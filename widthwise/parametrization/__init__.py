@@ -4,7 +4,8 @@ rules.py   the words: Role, Power, Rule
 tables/    the parametrizations that ship, a file each
 named.py   a parametrization by its name, or by the path of a file of one's own
 recipes.py one for an optimizer, with its rule of weight decay
-plans.py   a model with one: initial values, factors, optimizer groups
+plans.py   a model with one: factors, optimizer groups
+initial.py its initial values
 checked.py what `Plan.check` asks
 steps.py   whether an optimizer makes the steps that a recipe's rates are for
 """

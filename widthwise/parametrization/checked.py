@@ -34,6 +34,7 @@ class Planned(Protocol):
     begun: bool
     asked: dict[str, float | None]
     made: dict[str, float]
+    kept: bool
     lacking: frozenset[str]
 
     def std(self, name: str, /) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from widthwise.errors import UserError, did_you_mean
 from widthwise.identity import WITHIN, named
-from widthwise.parametrization import checked
+from widthwise.parametrization import checked, initial
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.parametrization.rules import (
     BOTTLENECK,
@@ -181,40 +181,7 @@ class Plan:
         device or with no values yet, with a generator where it is not known what `make` gives a
         tensor, and by a recipe that leaves all as made.
         """
-        import torch
-
-        self._check_names("init_")
-        if self.kept and not self.lacking and generator is None:
-            raise UserError(
-                "init_: the model's values are to stay, for they were loaded or plan.keep() was "
-                "called, and would be scaled: call init_ before, or not at all"
-            )
-        if generator is not None and self.roles is not None:
-            self.roles.fill_(self.model)
-        with torch.no_grad():
-            for name, parameter in named(self.model):
-                role, rule = self.at[name], self.recipe.rule(self.at[name])
-                if self.lacking and generator is None and name not in self.lacking:
-                    continue  # it was loaded
-                if self.roles is not None and parameter.is_meta:
-                    raise UserError(
-                        f"init_: {name} is on the meta device: model.to_empty(device=...)"
-                    )
-                if not role.drawn or (rule.init is None and generator is None):
-                    self._hold(name, parameter)
-                    continue
-                if rule.init is None:
-                    raise UserError(f"init_: {self.recipe.name} leaves values as made, draws none")
-                std = self.std(name)
-                if generator is None:
-                    self._scale(name, parameter, std)
-                elif role.distribution == "uniform":
-                    parameter.uniform_(-std * 3**0.5, std * 3**0.5, generator=generator)
-                else:
-                    parameter.normal_(0.0, std, generator=generator)
-            for module in self.model.modules() if generator is not None else ():
-                if (row := getattr(module, "padding_idx", None)) is not None:
-                    module.get_parameter("weight")[row] = 0  # it gets no gradient
+        initial.init_(self, generator)
         self.begun, self.lacking = True, frozenset()
         return self
 
@@ -223,30 +190,6 @@ class Plan:
         before its plan; returns the plan. What load_state_dict loads after it needs none of it."""
         self.begun, self.kept, self.made, self.lacking = True, True, {}, frozenset()
         return self
-
-    def _scale(self, name: str, parameter: "torch.Tensor", std: float) -> None:
-        """Give a parameter the spread `std`, by a factor on its values."""
-        role = self.at[name]
-        checked.check_whole("init_", self, name, parameter)
-        own = checked.spread(parameter)
-        if not math.isfinite(own) or (own == 0 and std > 0 and self.roles is not None):
-            raise UserError(
-                f"init_: {name} has no values yet (their root mean square is {own}): give a "
-                "generator, and all are drawn"
-            )
-        alike = role.width_in == role.width_out == role.depth == self.held.get(name, 1.0) == 1
-        if own > 0 and (self.roles is None or not alike):
-            parameter.mul_(std / own)
-            self.made[name] = std
-
-    def _hold(self, name: str, parameter: "torch.Tensor") -> None:
-        """Multiply a parameter that is not drawn by what it holds; once."""
-        value = self.held.get(name, 1.0)
-        if value == 1 or self.roles is None:
-            return
-        constant, shift = self.roles.found[name].constant, self.roles.shifts.get(name, 0.0)
-        if not self.begun or (constant is not None and bool((parameter == constant).all())):
-            parameter.add_(shift).mul_(value).sub_(shift)
 
     def std(self, name: str) -> float:
         """The initial spread of a parameter that is drawn."""

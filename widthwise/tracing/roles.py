@@ -33,7 +33,7 @@ from widthwise.tracing.making import check_fits, made, on_meta
 from widthwise.tracing.multipliers import Factor, factors_of
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.stacks import Stack, depth_at, stacks
-from widthwise.tracing.warnings import of_joined, of_roles, of_sizes, some
+from widthwise.tracing.warnings import of_roles, some, unmet
 from widthwise.tracing.wrapped import wrapper_of
 
 
@@ -328,8 +328,7 @@ def roles(
     given: parameter name, or a pattern of names with `*`, -> kind, for what tracing cannot tell;
         its axes are taken as torch's layers have them, (out, in).
     torch's random numbers are left as they were.
-    Warns of what follows the width and no plan makes up for; all that is to be looked at is in
-    `warnings`.
+    Warns of what no plan makes up for; `warnings` has all that is to be looked at.
     Raises UserError where `make` ignores its width or fails, a parameter is never used or lazy,
     what an axis does cannot be told, or a role is given for no parameter.
     """
@@ -337,8 +336,7 @@ def roles(
         other = {**base, "width": 2 * width_of(base)} if isinstance(base, Mapping) else 2 * base
     if other == base:
         raise UserError(f"roles: other={other} is the base width; give another one")
-    widths = width_of(base), width_of(other)
-    wide = on_meta(make, other)
+    widths, wide = (width_of(base), width_of(other)), on_meta(make, other)
     for size, model in ((other, wide), (base, on_meta(make, base))):
         check_fits(model, size)
     with torch.random.fork_rng(enabled=True):
@@ -357,14 +355,13 @@ def roles(
 
 
 def _seen(both: Passes, model: nn.Module) -> Roles:
-    """Roles, with a warning where a module has no initial values to see; warns aloud of what no
-    plan makes up for."""
+    """Roles; warns aloud of what no plan makes up for."""
     found = roles_of(both)
     for line in unmet(found.found, both):
         warnings.warn(f"roles: {line}", stacklevel=3)
     if unseen := [name for name, p in named(model) if p.is_meta]:
         line = "made on the meta device: spreads are the standard ones, fan_in^-1/2, not make's own"
-        found.warnings = (*found.warnings, f"{some(unseen)}: {line}")
+        found.warnings += (f"{some(unseen)}: {line}",)
     return found
 
 
@@ -388,12 +385,6 @@ def roles_of(both: Passes) -> Roles:
     shifts = {name: shift for name in flow.leaves if (shift := flow.shift(name))}
     rest = both.widths, both.inside, both.buffers
     return Roles(found, attention, warned, *rest, branches, held, shifts)
-
-
-def unmet(found: Mapping[str, Found], both: Passes) -> Iterator[str]:
-    """What no plan makes up for."""
-    yield from of_joined(found, *both.traces)
-    yield from of_sizes(found, both.shapes[1], both.traces[1], both.widths[1] / both.widths[0])
 
 
 def grown(found: Mapping[str, Found], both: Passes) -> dict[str, float]:

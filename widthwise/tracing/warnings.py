@@ -43,7 +43,13 @@ def of_roles(found: Mapping[str, Found], attention: Sequence[Any]) -> Iterator[s
             )
 
 
-def of_joined(found: Mapping[str, Found], base: Trace, wide: Trace) -> Iterator[str]:
+def unmet(found: Mapping[str, Found], both: Any) -> Iterator[str]:
+    """What no plan makes up for. both: `Passes`."""
+    yield from _of_joined(found, *both.traces)
+    yield from _of_sizes(found, both.shapes[1], both.traces[1], both.widths[1] / both.widths[0])
+
+
+def _of_joined(found: Mapping[str, Found], base: Trace, wide: Trace) -> Iterator[str]:
     """Of weights that sum over what grows beside what does not."""
     for name, sizes in base.joined.items():
         others = wide.joined.get(name, ())
@@ -61,7 +67,7 @@ def some(names: list[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
-def of_sizes(
+def _of_sizes(
     found: Mapping[str, Found], shapes: Mapping[str, tuple[int, ...]], wide: Trace, width: float
 ) -> Iterator[str]:
     """Of what follows the width where it should not, and no initial values make up for it; shapes:
