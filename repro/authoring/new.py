@@ -201,7 +201,7 @@ def figure(
     Raises UserError where there is a file, or the study has no such axis.
     """
     slug, _, own = name.partition("/")
-    if slug not in discovery.papers():
+    if own and slug not in discovery.papers():
         known = did_you_mean(slug, discovery.papers())
         raise UserError(f"new figure {name!r}: unknown paper {slug!r}, {known}; or repro new paper")
     if not SLUG.fullmatch(own):

@@ -125,7 +125,10 @@ def _plan(suite: Suite, figure_name: str, asked: str) -> dict:
     other = [number for number in numbers if number not in planned]
     if other and sum(other) not in planned:  # of an arm of the table that a study has in parts
         words = f"{asked!r} is asked, and the arms of the plan have {found['seeds']}"
-        raise UserError(f"{path}: {words}; plan the design that the studies have")
+        raise UserError(
+            f"{path}: {words}: give that many to of_arm in studies/{figure_name.split('/')[0]}, or "
+            "plan what it has, by --seeds"
+        )
     return found
 
 

@@ -126,6 +126,7 @@ def test_a_study_that_tunes_on_seeds_of_its_own_goes_on_doing_so(written):
     ("words", "said"),
     [
         (("nobody/fig1",), "unknown paper 'nobody'"),
+        (("fig1",), "write <paper>/<figure>"),
         (("embedding_lr/Fig",), "in small letters"),
         (("embedding_lr/x", "zzz"), r"no figure shows it: choose .* and \d+ more$"),
         (("embedding_lr/x", "fig1"), "is shown by .*, embedding_lr/fig1, .*; name one of these"),

@@ -508,6 +508,7 @@ def test_a_plan_is_one_and_remembers_its_recipe():
         ({"lr": float("nan")}, "lr nan: give a rate above 0"),
         ({"lr": -1.0}, "lr -1.0: give a rate above 0"),
         ({"lr": 0.0}, "lr 0.0: give a rate above 0"),
+        ({"lr": torch.tensor(0.1)}, "lr is a Tensor, no number: give a rate above 0"),
         ({"lr": {"hidden": 0.0}}, "lr of hidden 0.0: give a rate above 0"),
         ({"lr": 0.1, "weight_decay": float("nan")}, "weight_decay nan: give a number"),
         ({"lr": 0.1, "weight_decay": -0.1}, "weight_decay -0.1: give a number"),

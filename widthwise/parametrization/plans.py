@@ -343,7 +343,8 @@ def _check_constants(lr: object, weight_decay: float, eps: float | None, factors
     for kind, rate in rates:
         of = f" of {kind}" if kind else ""
         if not isinstance(rate, Real) or not 0 < float(rate) < math.inf:
-            raise UserError(f"groups: lr{of} {rate}: give a rate above 0")
+            said = rate if isinstance(rate, Real) else f"is a {type(rate).__name__}, no number"
+            raise UserError(f"groups: lr{of} {said}: give a rate above 0")
     for what, value in (("weight_decay", weight_decay), ("eps", eps or 0.0), *factors.items()):
         if not 0 <= value < math.inf:
             raise UserError(f"groups: {what} {value}: give a number that is 0 or above")
