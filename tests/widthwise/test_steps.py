@@ -429,3 +429,15 @@ def test_a_drawn_embedding_keeps_its_row_of_padding_at_zero():
     plan = ww.plan(words(64), ww.roles(words, 16, torch.tensor([[0, 1], [3, 4]])), "muP")
     table = plan.init_(torch.Generator().manual_seed(0)).model[0].weight
     assert not table[2].any() and table[3].any()
+
+
+def test_a_matrix_of_equal_entries_stays_as_make_gives_it():
+    """Found in review: 1/n became n^-1/2 as soon as the width was not the base's."""
+
+    def mixing(width):
+        model = make(width)
+        nn.init.constant_(model[2].weight, 1 / width)
+        return model
+
+    plan = ww.plan(mixing(WIDE), ww.roles(mixing, BASE, ROWS), "muP").init_()
+    assert (plan.model[2].weight == 1 / WIDE).all()

@@ -58,7 +58,10 @@ def _scale(plan: Planned, name: str, parameter: "torch.Tensor", std: float) -> N
             f"init_: {name} has no values yet (their root mean square is {own}): give a "
             "generator, and all are drawn"
         )
-    alike = role.width_in == role.width_out == role.depth == plan.held.get(name, 1.0) == 1
+    held = plan.held.get(name, 1.0)
+    if held == 1 and plan.roles is not None and plan.roles.found[name].constant is not None:
+        return  # a matrix whose entries are alike, 1/n say, is make's own
+    alike = role.width_in == role.width_out == role.depth == held == 1
     if own > 0 and (plan.roles is None or not alike):
         parameter.mul_(std / own)
         plan.made[name] = std
