@@ -3,6 +3,7 @@
 import ast
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -154,13 +155,20 @@ def test_a_dry_run_says_files_jobs_and_minutes_and_leaves_nothing():
     assert {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")} == before
 
 
-@pytest.mark.slow  # another process looks at all figures
-def test_a_figure_that_cannot_be_built_is_not_written():
+def test_a_figure_that_cannot_be_built_is_not_written(tmp_path, monkeypatch):
     """Found in review: its files stayed, and were in the way of every later one."""
-    before = {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")}
-    with pytest.raises(UserError, match="0 runs agree .*; nothing was written"):
-        new.figure("upscaling/mine", "upscaling/fig3", seeds=2, widths=[32, 64])
-    assert {*ROOT.glob("studies/*/*"), *ROOT.glob("figures/*/*")} == before
+    monkeypatch.setattr(new, "ROOT", tmp_path)
+    calls = []
+
+    def run(call, **_):
+        calls.append((call[2:], (tmp_path / "figures/upscaling/mine.py").exists()))
+        return SimpleNamespace(returncode=1, stderr="error: 0 runs agree\n")
+
+    monkeypatch.setattr(new.subprocess, "run", run)
+    with pytest.raises(UserError, match="'upscaling/mine': 0 runs agree; nothing was written"):
+        new._written({"figures/upscaling/mine.py": ""}, "upscaling/mine")
+    # Pages that were written name it, and are made again without.
+    assert calls == [(["repro", "new", "pages"], True), (["repro", "new", "pages"], False)]
 
 
 def test_no_file_is_written_over():
