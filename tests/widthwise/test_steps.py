@@ -386,6 +386,10 @@ def test_what_a_partial_load_lacked_has_its_initial_values_by_init_():
     trained = {k: 3 * v for k, v in make(WIDE).state_dict().items() if not k.startswith("2.")}
     for before in (False, True):
         plan, _ = planned(begun=before)
+        if not before:  # as DDP is, around it
+            parallel = nn.DataParallel(plan.model)
+            parallel.load_state_dict({f"module.{k}": v for k, v in trained.items()}, strict=False)
+            assert plan.lacking == {"2.weight", "2.bias"}
         right = planned()[0].model.get_parameter("2.weight").square().mean()
         assert plan.model.load_state_dict(trained, strict=False).missing_keys
         optimizer = optim.AdamW(plan.groups(0.01))

@@ -182,9 +182,9 @@ def _check_untouched(plan: Planned) -> None:
         now = spread(parameter)
         if now and not math.isclose(now, left, rel_tol=FAR):
             raise UserError(
-                f"check: {name}: its spread is {now:.3g} before any step, and plan.init_() left "
-                f"{left:.3g}: what sets values (apply, reset_parameters) comes before it; or "
-                "plan.keep(), where they are to stay"
+                f"check: {name}: its spread is {now:.3g} before this optimizer's first step, and "
+                f"plan.init_() left {left:.3g}: what sets values (apply, reset_parameters) comes "
+                "before it; or plan.keep(), where they are to stay"
             )
 
 

@@ -109,13 +109,11 @@ def _loaded(model: "torch.nn.Module", keys: Any) -> None:
     have their initial values from `init_`, before or after."""
     plan: Plan = vars(model)[PLAN]
     begun, of = plan.begun and not plan.kept, [key.split(".") for key in keys.missing_keys]
-    lacking = {".".join(part for part in parts if part not in WITHIN) for parts in of}
-    if not lacking & plan.at.keys():  # the model may be a part of what was loaded
-        lacking = {name for name in plan.at if any(key.endswith(f".{name}") for key in lacking)}
+    bare = {".".join(part for part in parts if part not in WITHIN) for parts in of}
+    lacking = plan.at.keys() & (bare | {name.removeprefix("module.") for name in bare})  # DDP's
     plan.keep()
     if not begun:
-        plan.lacking = frozenset(lacking & plan.at.keys())
-        plan.begun = not plan.lacking
+        plan.lacking, plan.begun = frozenset(lacking), not lacking
 
 
 def products(several: Iterable[Mapping[str, float]]) -> dict[str, float]:
