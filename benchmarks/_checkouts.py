@@ -60,7 +60,8 @@ class Line:
 class Recipe:
     """repository: on GitHub. commit: what its lines are numbered by; "" of an installed package,
     whose version names it. meant: what it is for, in its own words or by what it does. build:
-    checkout -> the recipe. needs: packages that its code imports and this repository has not."""
+    checkout -> the recipe. needs: packages that its code imports and this repository has not.
+    rebuilt: of its code the rule alone, on an own model: it was read, and needs no checkout."""
 
     repository: str
     commit: str
@@ -68,6 +69,7 @@ class Recipe:
     build: Callable[[Path], Made]
     lines: tuple[Line, ...] = ()
     needs: tuple[str, ...] = ()
+    rebuilt: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,16 @@ def module(path: Path, name: str) -> types.ModuleType:
 
 
 def package(checkout: Path, name: str) -> Any:
-    """A module of a checkout that is a package of its own, never an installed one of its name."""
+    """A module of a checkout that is a package of its own, never an installed one of its name, nor
+    that of another checkout."""
+    here = f"{checkout.resolve()}/"
+    top = name.split(".")[0]
+    for each in [each for each in sys.modules if each.split(".")[0] == top]:
+        if not str(getattr(sys.modules[each], "__file__", None)).startswith(here):
+            del sys.modules[each]
     with visible(checkout), uncompiled():
         found = importlib.import_module(name)
-    if not str(found.__file__).startswith(f"{checkout.resolve()}/"):
+    if not str(found.__file__).startswith(here):
         raise UserError(f"{checkout}: {name} was imported from {found.__file__}")
     return found
 

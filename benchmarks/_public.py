@@ -22,6 +22,7 @@ from benchmarks._checkouts import (
     text,
 )
 from benchmarks._mup_examples import mup_mlp, mup_resnet, mup_transformer
+from benchmarks._rebuilt import OTHERS
 from benchmarks._speed_runs import nanochat, track_3
 from benchmarks._standard import hugging_face, lingua, torchtitan
 
@@ -297,6 +298,7 @@ RECIPES = {
             ),
         ),
     ),
+    **OTHERS,
 }
 
 MEGATRON = "https://github.com/NVIDIA/Megatron-LM/pull/3715"

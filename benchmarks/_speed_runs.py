@@ -3,6 +3,7 @@
 import ast
 import types
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,23 +27,27 @@ from benchmarks._checkouts import (
 )
 
 
+def sized(gpt: Any, width: int, **more: int) -> nn.Module:
+    """nanochat's model with heads of `HEAD_DIM`, by its module at hand."""
+    heads = width // HEAD_DIM
+    config = gpt.GPTConfig(
+        sequence_len=LENGTH,
+        vocab_size=VOCABULARY,
+        n_layer=LAYERS,
+        n_head=heads,
+        n_kv_head=heads,
+        n_embd=width,
+        **more,
+    )
+    model = gpt.GPT(config)
+    model.init_weights()
+    return model
+
+
 def nanochat(checkout: Path) -> Made:
     gpt, optim = (package(checkout, f"nanochat.{name}") for name in ("gpt", "optim"))
     step = without(optim, "muon_step_fused", 161)
-
-    def make(width: int) -> nn.Module:
-        heads = width // HEAD_DIM
-        config = gpt.GPTConfig(
-            sequence_len=LENGTH,
-            vocab_size=VOCABULARY,
-            n_layer=LAYERS,
-            n_head=heads,
-            n_kv_head=heads,
-            n_embd=width,
-        )
-        model = gpt.GPT(config)
-        model.init_weights()
-        return model
+    make = partial(sized, gpt)
 
     def mend(model: Any, optimizer: torch.optim.Optimizer) -> None:
         wider = model.config.n_embd / BASE
@@ -61,6 +66,17 @@ def nanochat(checkout: Path) -> Made:
         return model.setup_optimizer()
 
     return Made(make, optimizer, make, text, cross_entropy, mend)
+
+
+def nanochat_644(checkout: Path) -> Made:
+    """With muP on, by the width at which all its factors are 1."""
+    plain = partial(sized, package(checkout, "nanochat.gpt"))
+
+    def optimizer(model: Any) -> torch.optim.Optimizer:
+        return model.setup_optimizer(use_mup=True, base_width=BASE)
+
+    make = partial(plain, mup_base_width=BASE)
+    return Made(make, optimizer, plain, text, cross_entropy)
 
 
 class Both(torch.optim.Optimizer):

@@ -13,7 +13,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -184,32 +184,48 @@ def reason(words: str) -> str:
 
 
 Found = dict[str, dict[str, tuple[str, str]]]  # name -> what grows -> muP and widened, in short
+HEADS = ("muP, heads grow", "muP, head_dim grows", "widened, heads grow", "head_dim grows")
+LIFE = ("proved, heads grow", "head_dim grows", "whole life")  # `benchmarks.life` has these
 
 
-def written(page: str, found: Found, notes: list[str]) -> str:
-    """The page with a table of what was found, a line an architecture, and what is wrong."""
+def written(
+    page: str, found: Mapping[str, Sequence[str]], first: int, notes: Sequence[str] = ()
+) -> str:
+    """The page with these cells in the lines of these models, from the column `first` on, and what
+    is wrong of them; all others as they are."""
     before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    lines = [
-        "| model | muP, heads grow | muP, head_dim grows | widened, heads grow | head_dim grows |"
-    ]
-    lines.append("|---|---|---|---|---|")
-    for name, by in found.items():
-        cells = [by.get(grow, ("", ""))[which] for which in (0, 1) for grow in BOTH]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += ["", *notes]
-    return before + BEGIN + "\n".join(lines) + "\n" + END + after
+    table, _, after = rest.partition(END)
+    empty = [""] * len((*HEADS, *LIFE))
+    lines = [f"| {' | '.join(('model', *HEADS, *LIFE))} |", "|---" * (1 + len(empty)) + "|"]
+    there = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    cells = dict.fromkeys(CASES, empty) | {
+        name: [*own, *empty][: len(empty)]
+        for name, *own in (line[2:-2].split(" | ") for line in there)
+    }
+    for name, own in cells.items():
+        new = found.get(name, ())
+        lines.append(f"| {' | '.join((name, *own[:first], *new, *own[first + len(new) :]))} |")
+    kept = [line for line in table.splitlines() if line.startswith("- ")]
+    if notes or first == 0:
+        kept = [line for line in kept if not any(line.startswith(f"- {n}, ") for n in found)]
+    return before + BEGIN + "\n".join([*lines, "", *kept, *notes]) + "\n" + END + after
+
+
+def asked(words: list[str] | None, what: str | None) -> tuple[list[tuple[str, str]], Path | None]:
+    """The variants that a call is of, name and what grows, and the page that it writes. what: the
+    script's words."""
+    parser = argparse.ArgumentParser(description=what)
+    parser.add_argument("--cases", nargs="+", default=["*"], help="patterns of names")
+    parser.add_argument("--write", type=Path, help="the page whose table is brought up to date")
+    arguments = parser.parse_args(words)
+    names = [n for n in CASES if any(fnmatchcase(n, pattern) for pattern in arguments.cases)]
+    torch.set_num_threads(1)
+    return [(name, grow) for name in names for grow in CASES[name].grow], arguments.write
 
 
 def main(words: list[str] | None = None) -> None:
     """Print a line a variant, and counts; write the page's table where a page is given."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", nargs="+", default=["*"], help="patterns of names")
-    parser.add_argument("--write", type=Path, help="the page whose table is brought up to date")
-    arguments = parser.parse_args(words)
-    if arguments.write and arguments.cases != ["*"]:
-        parser.error("--write is of all cases")
-    torch.set_num_threads(1)
+    variants, page = asked(words, __doc__)
     found: Found = {}
     notes: list[str] = []
     counts: Counter[str] = Counter()
@@ -217,36 +233,34 @@ def main(words: list[str] | None = None) -> None:
     print("| architecture | grows | muP | widened | off, or why | CPU s |")
     print("|---|---|---|---|---|---|")
     with quiet():
-        for name, case in CASES.items():
-            if not any(fnmatchcase(name, pattern) for pattern in arguments.cases):
-                continue
-            for grow in case.grow:
-                begin = time.process_time()
-                mup, why_not = checked(case, grow)
-                if mup == "wrong":
-                    notes.append(f"- {name}, {grow}: {why_not}")
-                mup = f"no: {reason(why_not)}" if mup == "refused" else mup
-                try:
-                    verdict, words_of_it = judge(case, grow)
-                except Exception as error:
-                    verdict, words_of_it = "not made", f"{type(error).__name__}: {error}"
-                counts[verdict] += 1
-                line = words_of_it.replace("\n", " ").replace("|", "/")
-                if verdict != "accepted":
-                    why[f"{verdict}: {reason(line)}"] += 1
-                widened = {"accepted": "yes", "refused": f"no: {reason(line)}"}.get(
-                    verdict, verdict
-                )
-                found.setdefault(name, {})[grow] = (mup, widened)
-                seconds = time.process_time() - begin
-                print(
-                    f"| {name} | {grow} | {mup} | {verdict} | {line} | {seconds:.1f} |", flush=True
-                )
+        for name, grow in variants:
+            case = CASES[name]
+            begin = time.process_time()
+            mup, why_not = checked(case, grow)
+            if mup == "wrong":
+                notes.append(f"- {name}, {grow}: {why_not}")
+            mup = f"no: {reason(why_not)}" if mup == "refused" else mup
+            try:
+                verdict, words_of_it = judge(case, grow)
+            except Exception as error:
+                verdict, words_of_it = "not made", f"{type(error).__name__}: {error}"
+            counts[verdict] += 1
+            line = words_of_it.replace("\n", " ").replace("|", "/")
+            if verdict != "accepted":
+                why[f"{verdict}: {reason(line)}"] += 1
+            widened = {"accepted": "yes", "refused": f"no: {reason(line)}"}.get(verdict, verdict)
+            found.setdefault(name, {})[grow] = (mup, widened)
+            seconds = time.process_time() - begin
+            print(f"| {name} | {grow} | {mup} | {verdict} | {line} | {seconds:.1f} |", flush=True)
     total = sum(counts.values())
     print(f"\n{total} variants: " + ", ".join(f"{n} {word}" for word, n in counts.most_common()))
     print("; ".join(f"{word} {n}" for word, n in why.most_common()))
-    if arguments.write:
-        arguments.write.write_text(written(arguments.write.read_text(), found, notes))
+    if page:
+        cells = {
+            name: [by.get(grow, ("", ""))[which] for which in (0, 1) for grow in BOTH]
+            for name, by in found.items()
+        }
+        page.write_text(written(page.read_text(), cells, 0, notes))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ rate stays and whose factor the user gives: these are counted apart.
 import argparse
 from collections import Counter
 from fnmatch import fnmatchcase
+from math import isclose
 from pathlib import Path
 
 import torch
@@ -24,6 +25,7 @@ from benchmarks.zoo.hugging_face_vision import PICTURES
 from benchmarks.zoo.layers import TORCH
 from benchmarks.zoo.vision import TIMM, TORCHVISION
 from widthwise.errors import UserError
+from widthwise.parametrization.rules import Role
 
 FAMILIES = {
     "transformers, text": {*CAUSAL, *CODERS},
@@ -33,14 +35,15 @@ FAMILIES = {
     "torch.nn, adapters": {*TORCH},
 }
 RATE = 1.0
-EQUAL, APART, DIFFERENT, REFUSED = "equal", "bottleneck", "different", "refused"
+EQUAL, OWN, DIFFERENT, REFUSED = "equal", "own factor", "different", "refused"
+TIMES = 4  # of the base width
 
 
 def rates_of_mup(case: Case, grow: str) -> dict[str, float]:
     """Parameter -> its rate by mup's Adam, at four times the base width."""
     import mup
 
-    model, base, delta = (case.make(k, grow) for k in (4, 1, 2))
+    model, base, delta = (case.make(k, grow) for k in (TIMES, 1, 2))
     mup.set_base_shapes(model, base, delta=delta, rescale_params=False, do_assert=False)
     names = {id(p): name for name, p in model.named_parameters()}
     # No decay, which mup refuses with rates of its own beside AdamW's.
@@ -48,17 +51,17 @@ def rates_of_mup(case: Case, grow: str) -> dict[str, float]:
     return {names[id(p)]: group["lr"] for group in groups for p in group["params"]}
 
 
-def rates_of_ours(case: Case, grow: str) -> dict[str, tuple[float, str]]:
-    """Parameter -> (its rate by a plan at four times the base width, its kind); without what it
+def rates_of_ours(case: Case, grow: str) -> dict[str, tuple[float, Role]]:
+    """Parameter -> (its rate by a plan at four times the base width, its role); without what it
     holds for a factor, which mup has in the module."""
 
     def make(k: int) -> nn.Module:
         return case.make(k, grow)
 
-    roles = widthwise.roles(make, 1, case.inputs(0), other=2)
-    plan = widthwise.plan(make(4), roles, widthwise.recipe("muP-multiplier", "adam"))
+    roles = widthwise.roles(make, 1, case.inputs(0), other=2, prove=False)
+    plan = widthwise.plan(make(TIMES), roles, widthwise.recipe("muP-multiplier", "adam"))
     return {
-        name: (group["lr"] / plan.held.get(name, 1.0), group["kind"])
+        name: (group["lr"] / plan.held.get(name, 1.0), plan.at[name])
         for group in plan.groups(RATE)
         for name in group["names"]
     }
@@ -73,9 +76,10 @@ def compared(case: Case, grow: str) -> Counter[str]:
         return Counter([REFUSED])
     theirs = rates_of_mup(case, grow)
     found: Counter[str] = Counter()
-    for name, (rate, kind) in ours.items():
-        same = abs(rate - theirs[name]) < 1e-9
-        found[EQUAL if same else APART if kind == "bottleneck" else DIFFERENT] += 1
+    for name, (rate, role) in ours.items():
+        own = role.factor(role)
+        word = OWN if own != 1 and isclose(rate * own, theirs[name]) else DIFFERENT
+        found[EQUAL if isclose(rate, theirs[name]) else word] += 1
     return found
 
 
@@ -94,7 +98,7 @@ def main(words: list[str] | None = None) -> None:
     if arguments.write and arguments.cases != ["*"]:
         parser.error("--write is of all cases")
     torch.set_num_threads(1)
-    heads = ("models", "variants", REFUSED, EQUAL, DIFFERENT, APART)
+    heads = ("models", "variants", REFUSED, EQUAL, DIFFERENT, OWN)
     lines = [f"| models of | {' | '.join(heads)} |", f"|---{'|---:' * len(heads)}|"]
     print("\n".join(lines), flush=True)
     totals: dict[str, Counter[str]] = {family: Counter() for family in FAMILIES}

@@ -52,8 +52,10 @@ class Found:
 
 
 def commit_of(recipe: Recipe, checkout: Path) -> str:
-    """The commit of a checkout, or the tag of an installed package; raises UserError where it is
-    not at the recipe's, or its code was edited."""
+    """The commit of a checkout or of what was read, or the tag of an installed package; raises
+    UserError where a checkout is not at the recipe's, or its code was edited."""
+    if recipe.rebuilt:
+        return recipe.commit
     if not recipe.commit:
         return f"v{importlib.metadata.version(recipe.repository.split('/')[1])}"
     git = ["git", "-C", str(checkout)]
@@ -207,15 +209,24 @@ def _written(tree: str, line: Line) -> str:
     return f"- {lines}{line.does}.\n  - *What a user sees*: {line.seen}.{mend}"
 
 
-def table(found: Sequence[Found]) -> str:
-    """A row a recipe."""
-    rows = [HEAD, ["---"] * len(HEAD), *map(row, found)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+def table(found: Sequence[Found], page: str = "") -> str:
+    """A row a recipe; of one that was not checked now, that of the page."""
+    lines = {name: line for line, name in re.findall(r"^(\| \*\*(.*?)\*\*<br>.*)$", page, re.M)}
+    head, rule, *rows = (
+        f"| {' | '.join(cells)} |" for cells in (HEAD, ["---"] * len(HEAD), *map(row, found))
+    )
+    lines |= dict(zip((each.name for each in found), rows, strict=True))
+    return "\n".join([head, rule, *(lines[name] for name in RECIPES if name in lines)])
 
 
-def sections(found: Sequence[Found]) -> str:
-    """A section a recipe of which something was found, and one a slip."""
-    each = [*filter(None, map(section, found)), *map(told, SLIPS)]
+def sections(found: Sequence[Found], page: str = "") -> str:
+    """A section a recipe of which something was found, and one a slip; of a recipe that was not
+    checked now, that of the page."""
+    inner = page.partition(BEGIN)[2].partition(END)[0]
+    blocks = {text.partition("\n")[0]: text.strip() for text in inner.split("## ")[1:]}
+    kept = {name: ["## " + blocks[name]] for name in RECIPES if name in blocks}
+    kept |= {each.name: section(each) for each in found}
+    each = [*(kept[name] for name in RECIPES if kept.get(name)), *map(told, SLIPS)]
     return "\n\n".join(map("\n".join, each))
 
 
@@ -239,7 +250,8 @@ def main(words: list[str] | None = None) -> None:
         for name, recipe in RECIPES.items():
             where = f"https://github.com/{recipe.repository} {recipe.commit}"
             needs = f" (uv run {_with(recipe)})" * bool(recipe.needs)
-            print(f"{name}: {where if recipe.commit else 'installed'}{needs}")
+            read = " (read)" * recipe.rebuilt
+            print(f"{name}: {where if recipe.commit else 'installed'}{read}{needs}")
         return
     paths = dict(each.split("=", 1) for each in asked.checkouts)
     if unknown := sorted({*paths} - {*RECIPES}):
@@ -249,7 +261,7 @@ def main(words: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     found = []
     for name in asked.only:
-        if RECIPES[name].commit and name not in paths:
+        if RECIPES[name].commit and not RECIPES[name].rebuilt and name not in paths:
             raise SystemExit(f"{name}: give its checkout, '{name}=PATH'")
         try:
             found.append(check(name, Path(paths.get(name, ".")), asked.widths, asked.seeds))
@@ -258,9 +270,10 @@ def main(words: list[str] | None = None) -> None:
         print(f"{name}: {', '.join(row(found[-1])[2:])} s", flush=True)
     print(table(found))
     if asked.write:
-        for name, text in (("recipes.md", table(found)), ("found.md", sections(found))):
+        for name, made in (("recipes.md", table), ("found.md", sections)):
             page = asked.write / name
-            page.write_text(written(page.read_text(), text))
+            text = page.read_text()
+            page.write_text(written(text, made(found, text)))
 
 
 if __name__ == "__main__":

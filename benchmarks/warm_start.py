@@ -34,10 +34,10 @@ from repro.data.batches import ArrayBatches
 from repro.data.loading import Data
 from repro.tasks import TASKS
 from repro.training import loop
-from studies.upscaling._mlp import ADAMW, PAPER, SGD
+from studies.upscaling._mlp import ADAMW, SGD, SPEC
 
-ROWS, INPUTS, CLASSES = 464_809, lookup(PAPER, "model.inputs"), lookup(PAPER, "model.classes")
-BATCH, LR = lookup(PAPER, "data.batch_size"), 0.001
+ROWS, INPUTS, CLASSES = 464_809, lookup(SPEC, "model.inputs"), lookup(SPEC, "model.classes")
+BATCH, LR = lookup(SPEC, "data.batch_size"), 0.001
 WORKERS, UNTIMED = 2, 5  # four batches are ready, two per worker
 STEPS = {100: 40, 400: 20, 2000: 3}  # width -> steps per round
 
@@ -61,7 +61,7 @@ class Running:
 
 def ours(width: int, optimizer: dict, features: np.ndarray, labels: np.ndarray) -> Callable:
     """A function: number of steps -> seconds that the suite's loop takes for them."""
-    spec = override(PAPER, {"model.width": width, "optimizer": optimizer, "lr": LR})
+    spec = override(SPEC, {"model.width": width, "optimizer": optimizer, "lr": LR})
     rows = ArrayBatches("random", features, labels, BATCH, 0, torch.device("cpu"))
     training = TASKS["warm_start"].build(spec, Data(Running(rows)), "cpu")
 

@@ -12,6 +12,7 @@ lock file, which must be committed; later reads use the same one.
 from pathlib import Path
 
 from repro.data.corpus import Corpus
+from repro.data.source import Listed
 
 REPOSITORY = "vblagoje/cc_news"
 LOCK = Path(__file__).with_suffix(".lock.json")
@@ -33,3 +34,11 @@ CORPUS = Corpus(
     hub_tokens=0.45e9,
 )
 identity, describe = CORPUS.identity, CORPUS.describe
+LISTED = Listed(
+    source=f"`{REPOSITORY}` of the hub",
+    revision="the newest at the first read",
+    digest="trusted on first use",
+    download="about 1 GB",
+    folder="`train.txt`, a document a line, and `valid.txt`; or `*.jsonl`, or `*.parquet`, "
+    "with a column `text`",
+)

@@ -11,7 +11,7 @@ mirrors and normalises them.
 
 from pathlib import Path
 
-from repro.data.source import Source
+from repro.data.source import Listed, Source
 from repro.errors import UserError
 from repro.files import sha256, sha256_file
 
@@ -19,6 +19,13 @@ CLASSES = 100
 ROWS = {"train": 50_000, "valid": 10_000}
 SHAPE = (3, 32, 32)
 PUBLISHED = {"train": "train", "valid": "test"}  # split -> its name in the published files
+LISTED = Listed(
+    source="`cifar-100-python.tar.gz`, through torchvision",
+    digest="MD5 `eb9058c3a382ffc7106e4002c42a8d85`, torchvision, which checks it",
+    download="169 MB",
+    folder="the extracted `cifar-100-python`, or `train.npz` and `test.npz` with `images` (rows, "
+    "3, 32, 32) and `labels`",
+)
 
 EMBEDDED = {"train": (5_000, 0), "valid": (1_000, 1)}  # images, seed
 EMBEDDED_SHA256 = {  # of the images' bytes, then the labels'
@@ -61,7 +68,14 @@ def arrays(source: Source) -> dict:
         return _download()
     files = _files(source.folder)
     if files["train"].suffix == ".npz":
-        return {split: _read_npz(path) for split, path in files.items()}
+        found = {split: _read_npz(path) for split, path in files.items()}
+        lacking = {*found["valid"]["labels"].tolist()} - {*found["train"]["labels"].tolist()}
+        if lacking:
+            raise UserError(
+                f"cifar100: {files['valid']} has classes {sorted(lacking)[:4]}, which "
+                f"{files['train']} lacks; give both the same classes"
+            )
+        return found
     return _read_published(files)
 
 

@@ -3,16 +3,19 @@
 embedded: a synthetic table of the same columns, labelled by a random network, deterministic.
 real: scikit-learn's fetch_covtype, which checks the published checksum of UCI's file.
 folder: UCI's covtype.data or covtype.data.gz (55 columns, no header), or Kaggle's train.csv
-    (columns by name).
+    (columns by name); or any table with a header, table.csv, whose column `label` has the classes.
 For each source: a stratified split, 80 % train and 20 % valid. Continuous features are standardised
-with mean and standard deviation of the train part, binary ones unchanged; labels start at 0.
+with mean and standard deviation of the train part, binary ones unchanged; labels start at 0. Of a
+table.csv a feature is binary if it has no values but 0 and 1.
 """
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
-from repro.data.source import Source
+from repro.data.source import Listed, Source
 from repro.errors import UserError
-from repro.files import sha256, sha256_file
+from repro.files import read_sealed, sha256, sha256_file, write_sealed
 
 ROWS = 581_012
 CONTINUOUS = (
@@ -36,12 +39,22 @@ LABEL = "Cover_Type"
 CLASSES = 7
 UCI_FILES = ("covtype.data", "covtype.data.gz")
 KAGGLE_FILE = "train.csv"
+OWN_FILE, OWN_LABEL = "table.csv", "label"
 
 VALID_SHARE = 0.2
 SPLIT_SEED = 0
 
 EMBEDDED_ROWS = 15_000
 EMBEDDED_SHA256 = "f3ac492040268f4b0ed06a6bcb4d1e991dfa377dec7280af54b1bbb64dae39f1"
+LISTED = Listed(
+    source="UCI's `covtype.data.gz`, through scikit-learn",
+    digest="SHA-256 `614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771`, "
+    "scikit-learn, which checks it",
+    download="11 MB",
+    folder="UCI's `covtype.data` or `covtype.data.gz`, or Kaggle's `train.csv`; or `table.csv`, "
+    "any table of numbers whose first line names its columns, the one of the classes `label` (in "
+    "words or numbers). The MLP then has its inputs and classes",
+)
 
 
 def identity(source: Source) -> dict:
@@ -56,7 +69,9 @@ def identity(source: Source) -> dict:
         found = {"publisher": "UCI, through scikit-learn", "rows": ROWS}
     else:
         path = _file(source.folder)
-        found = {"sha256": {path.name: sha256_file(path)}}
+        digest = sha256_file(path)
+        found = {"sha256": {path.name: digest}}
+        found |= {"shape": _own_shape(path, digest)} if path.name == OWN_FILE else {}
     return {"source": source.kind} | found | made_with
 
 
@@ -88,17 +103,53 @@ def arrays(source: Source) -> dict:
     elif source.kind == "real":
         table = _download()
     else:
-        table = read_table(_file(source.folder))
+        path = _file(source.folder)
+        if path.name == OWN_FILE:
+            return prepare(*_own_table(path))
+        table = read_table(path)
     return prepare(table)
 
 
+def _own_table(path: Path):
+    """The table of a table.csv, its classes last, numbered from 1, and the names of its features.
+
+    Raises UserError as `read_table`.
+    """
+    import numpy as np
+
+    from repro.data.tables import read_csv
+
+    names, table = read_csv("covtype", path, header=True, words=OWN_LABEL)
+    if OWN_LABEL not in names:
+        raise UserError(
+            f"covtype: {path} has no column {OWN_LABEL}, found {', '.join(names[:8])}; name the "
+            "column of the classes so"
+        )
+    order = [number for number, name in enumerate(names) if name != OWN_LABEL]
+    labels = table[:, names.index(OWN_LABEL)]
+    _check_classes(path, True, labels)
+    return np.column_stack([table[:, order], labels]), [names[number] for number in order]
+
+
+def _own_shape(path: Path, digest: str) -> dict[str, int]:
+    """How many features and classes a table.csv has, which a model must have too; it is read once
+    for its digest."""
+    memory = Path("resources", "digests", f"{digest[:12]}.json")
+    if not memory.exists():
+        table, names = _own_table(path)
+        write_sealed(memory, {"inputs": len(names), "classes": int(table[:, -1].max())})
+    kept = read_sealed(memory, kind={"inputs": int, "classes": int})
+    return {key: kept[key] for key in ("inputs", "classes")}
+
+
 def _file(folder: Path) -> Path:
-    names = (*UCI_FILES, KAGGLE_FILE)
+    names = (*UCI_FILES, KAGGLE_FILE, OWN_FILE)
     found = [folder / name for name in names if (folder / name).exists()]
     if len(found) != 1:
         raise UserError(
             f"covtype: {folder} holds {' and '.join(p.name for p in found) or 'none'} of "
-            f"{', '.join(names)}, expected exactly one; give UCI's file or Kaggle's train.csv"
+            f"{', '.join(names)}, expected exactly one; give UCI's file, Kaggle's train.csv, "
+            "or a table.csv of yours"
         )
     return found[0]
 
@@ -130,15 +181,18 @@ def read_table(path: Path):
     """
     import numpy as np
 
-    from repro.data.tables import read_csv
+    from repro.data.tables import line_of, read_csv
 
-    if path.name == KAGGLE_FILE:
+    header = path.name == KAGGLE_FILE
+    if header:
         names, table = read_csv("covtype", path, header=True)
         missing = [name for name in (*FEATURES, LABEL) if name not in names]
         if missing:
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             raise UserError(
-                f"covtype: {path} has no column {', '.join(missing)}; expected Kaggle's 54 "
-                f"features and {LABEL}, found {len(names)} columns"
+                f"covtype: {path} has no column {', '.join(missing[:3])}{more}; expected Kaggle's "
+                f"54 features and {LABEL}, found {len(names)} columns; name a table of your own "
+                f"{OWN_FILE}, and its classes' column {OWN_LABEL}"
             )
         table = table[:, [names.index(name) for name in (*FEATURES, LABEL)]]
     else:
@@ -153,21 +207,38 @@ def read_table(path: Path):
     if len(wrong):
         row, column = wrong[0]
         raise UserError(
-            f"covtype: {path} row {row + 1} has {binary[row, column]:g} in "
+            f"covtype: {path} line {line_of(path, header, row)} has {binary[row, column]:g} in "
             f"{FEATURES[len(CONTINUOUS) + column]}, expected 0 or 1; are the columns in order?"
         )
     labels = table[:, -1]
     wrong = np.flatnonzero(~np.isin(labels, range(1, CLASSES + 1)))
     if len(wrong):
         raise UserError(
-            f"covtype: {path} row {wrong[0] + 1} has label {labels[wrong[0]]:g}, expected 1 to "
-            f"{CLASSES}; give the labels as published"
+            f"covtype: {path} line {line_of(path, header, wrong[0])} has label "
+            f"{labels[wrong[0]]:g}, expected 1 to {CLASSES}; give the labels as published"
         )
+    _check_classes(path, header, labels)
     return table
 
 
-def prepare(table) -> dict:
-    """Split and standardise a table (rows, 55); returns what `arrays` returns.
+def _check_classes(path: Path, header: bool, labels) -> None:
+    """Raise UserError, naming the line, where a class has one row."""
+    import numpy as np
+
+    from repro.data.tables import line_of
+
+    _, rows, counts = np.unique(labels, return_index=True, return_counts=True)
+    if alone := sorted(rows[counts == 1]):
+        raise UserError(
+            f"covtype: {path} line {line_of(path, header, alone[0])} is the only row of its class, "
+            f"{labels[alone[0]]:g}, and each needs one to train on and one to validate; leave that "
+            "line out"
+        )
+
+
+def prepare(table, own: Sequence[str] = ()) -> dict:
+    """Split and standardise a table (rows, 55); returns what `arrays` returns. own: names of the
+    features of a table of other columns.
 
     Raises UserError if a class has too few rows for both splits, if there is only one class, or if
     a number is so large that its column has no finite standard deviation.
@@ -177,32 +248,32 @@ def prepare(table) -> dict:
     from sklearn.preprocessing import StandardScaler
 
     labels = table[:, -1].astype(np.int64) - 1
-    if len(np.unique(labels)) < 2:
+    classes = np.unique(labels)
+    if len(classes) < 2:
         raise UserError(f"covtype: {len(table)} rows of one class, nothing to tell apart; give two")
-    try:
-        train, valid = train_test_split(
-            np.arange(len(table)),
-            test_size=VALID_SHARE,
-            stratify=labels,
-            random_state=SPLIT_SEED,
-        )
-    except ValueError as error:
+    if len(table) * VALID_SHARE < len(classes):
         raise UserError(
-            f"covtype: {len(table)} rows cannot be split by class ({error}); give more rows"
-        ) from error
-    continuous = len(CONTINUOUS)
+            f"covtype: {len(table)} rows cannot be split by class, a fifth of them are fewer than "
+            f"the {len(classes)} classes; give {math.ceil(len(classes) / VALID_SHARE)} or more"
+        )
+    train, valid = train_test_split(
+        np.arange(len(table)), test_size=VALID_SHARE, stratify=labels, random_state=SPLIT_SEED
+    )
+    names, continuous = own or FEATURES, np.arange(len(CONTINUOUS))
+    if own:
+        continuous = np.flatnonzero(~np.isin(table[:, :-1], (0, 1)).all(axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
-        scaler = StandardScaler().fit(table[train, :continuous].astype(np.float64))
+        scaler = StandardScaler().fit(table[np.ix_(train, continuous)].astype(np.float64))
     result = {}
     for split, index in {"train": train, "valid": valid}.items():
         inputs = table[index, :-1].astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):  # the error below names the column
-            inputs[:, :continuous] = scaler.transform(inputs[:, :continuous])
+            inputs[:, continuous] = scaler.transform(inputs[:, continuous])
         wrong = np.flatnonzero(~np.isfinite(inputs.astype(np.float32)).all(axis=0))
         if len(wrong):
             largest = np.abs(table[:, wrong[0]]).max()
             raise UserError(
-                f"covtype: {FEATURES[wrong[0]]} reaches {largest:g}, too large to standardise; "
+                f"covtype: {names[wrong[0]]} reaches {largest:g}, too large to standardise; "
                 "mend that cell"
             )
         result[split] = {"inputs": inputs.astype(np.float32), "labels": labels[index]}

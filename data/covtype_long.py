@@ -11,6 +11,7 @@ from repro.files import sha256
 
 EMBEDDED_ROWS = 100_000
 EMBEDDED_SHA256 = "287f4dc87f68ef85107faa58c04a3de468db0c8567a632c10c35422225ca2e9d"
+LISTED = covtype.LISTED
 
 
 def identity(source: Source) -> dict:

@@ -7,6 +7,7 @@ have. Our choice: valid is the beginning (`repro.data.corpus`).
 from pathlib import Path
 
 from repro.data.corpus import Corpus
+from repro.data.source import Listed
 
 SUBSET = "CC-MAIN-2013-20"
 REVISION = "87f09149ef4734204d70ed1d046ddc9ca3f2b8f9"
@@ -28,3 +29,11 @@ CORPUS = Corpus(
     hub_tokens=11.8e9,
 )
 identity, describe = CORPUS.identity, CORPUS.describe
+LISTED = Listed(
+    source=f"`{CORPUS.repository}` of the hub, one crawl",
+    revision=f"`{REVISION}`",
+    digest="trusted on first use",
+    download="about 30 GB, 11.8 billion tokens",
+    folder="`train.txt`, a document a line, and `valid.txt`; or `*.jsonl`, or `*.parquet`, "
+    "with a column `text`",
+)

@@ -5,10 +5,12 @@ five corpora, CC-100 and Reddit, which are not distributed together. A run of th
 one pass over that, as one of 52 billion tokens does here. Sizes of train and valid are our choice.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from data.ccnews import CORPUS as NEWS
 from data.fineweb import CORPUS as ONE_CRAWL
+from data.fineweb import LISTED as OF_ONE_CRAWL
 from repro.data.corpus import Corpus
 
 SUBSET = "sample-100BT"
@@ -28,3 +30,8 @@ CORPUS = Corpus(
     hub_tokens=100e9,
 )
 identity, describe = CORPUS.identity, CORPUS.describe
+LISTED = replace(
+    OF_ONE_CRAWL,
+    source=f"`{CORPUS.repository}` of the hub, the sample of 100 billion tokens",
+    download="about 300 GB, 100 billion tokens",
+)

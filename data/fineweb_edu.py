@@ -4,9 +4,11 @@ It replaces the corpus of Phi-3, on which Hayou & Liu (arXiv 2506.15025) pretrai
 public. Dataset `fineweb` is one crawl of it. Sizes of train and valid are our choice.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from data.fineweb import CORPUS as ONE_CRAWL
+from data.fineweb import LISTED as OF_ONE_CRAWL
 from repro.data.corpus import Corpus
 
 CORPUS = Corpus(
@@ -28,3 +30,8 @@ CORPUS = Corpus(
     hub_tokens=1.3e12,
 )
 identity, describe = CORPUS.identity, CORPUS.describe
+LISTED = replace(
+    OF_ONE_CRAWL,
+    source=f"`{CORPUS.repository}` of the hub, every crawl",
+    download="about 4 TB, 1.3 trillion tokens",
+)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from data.fineweb import CORPUS as WHOLE
+from data.fineweb import LISTED as OF_WHOLE
 
 DOCUMENTS = 1_000_000
 CORPUS = replace(
@@ -18,3 +19,8 @@ CORPUS = replace(
     hub_tokens=1.0e9,
 )
 identity, describe = CORPUS.identity, CORPUS.describe
+LISTED = replace(
+    OF_WHOLE,
+    source=f"`{CORPUS.repository}` of the hub, a million documents of one crawl",
+    download="about 3 GB, a million documents, 1.0 billion tokens",
+)

@@ -10,11 +10,17 @@ The published validation images are used as valid.
 
 from pathlib import Path
 
-from repro.data.source import Source
+from repro.data.source import Listed, Source
 from repro.errors import UserError
 from repro.files import sha256
 
 PUBLISHED = {"classes": 1_000, "train": 1_281_167, "valid": 50_000}
+LISTED = Listed(
+    source="a folder of yours",
+    digest="names and sizes of its files, no digest",
+    download="150 GB, by hand: it needs an account",
+    folder="the usual `train/<class>/` and `val/<class>/`",
+)
 
 CLASSES = 20250802  # seed of the synthetic textures, different from that of cifar100
 SHIFT, PATCH = 4, 10  # easier than 8, 14 of cifar100: a small ViT must learn them in 200 steps

@@ -34,7 +34,7 @@ extensions = [
 # Pages for the authors, which the repository has; what led to them in the site leads on.
 MOVED = dict.fromkeys(("house", "owner"), "contributing")
 MOVED |= dict.fromkeys(("promises", "speed"), "running")
-exclude_patterns = ["_extensions", "_templates", *(f"{page}.md" for page in MOVED)]
+exclude_patterns = ["_extensions", "_templates", "results/_*", *(f"{page}.md" for page in MOVED)]
 templates_path = ["_templates"]
 nitpicky = True  # a name that leads nowhere is a warning, and -W makes that an error
 nitpick_ignore_regex = [("py:.*", r".*")]  # but for types of signatures, which are no links here

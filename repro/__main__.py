@@ -24,7 +24,7 @@ from repro.errors import UserError, error_line, visible
 from repro.files import disk_fault
 from repro.lineage import import_check
 from repro.lineage.checkout import ROOT
-from repro.training import launch
+from repro.training import ending, launch
 
 CONFIG = (
     f"as snakemake's: scale ({', '.join(SCALES)}), data (embedded: synthetic; real), figures, "
@@ -45,23 +45,6 @@ WORDS = {  # argument -> what it is
     "cell": "name of its file in results/, without .json",
     "choice": "name of its file in results/, without .json",
     "picture": "its folder: results/<scale>/<data>/<paper>/<figure>/<key>",
-}
-WAS = {  # commands of before, for one version
-    "list": "repro show",
-    "papers": "repro show",
-    "explain": "repro show",
-    "scoreboard": "repro show statements",
-    "registered": "repro show registered",
-    "laws": "repro show laws",
-    "board": "repro show board",
-    "cost": "repro show cost",
-    "bounds": "repro show",
-    "rejudge": "repro record --again",
-    "tidy": "repro verify --tidy",
-    "reduce": "repro make",
-    "draw": "repro make",
-    "coordinate-check": "widthwise check",
-    "pilot": "repro plan --pilot",
 }
 FORCED = {
     "compile": "compile the model's blocks on CUDA, also of a short run",
@@ -87,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
         lines.extend(["", f"{title}:"])
 
     def add(name: str, /, config: bool = True, **arguments) -> argparse.ArgumentParser:
-        function = getattr(commands, name.replace("-", "_"))
+        function = getattr(commands, "try_" if name == "try" else name.replace("-", "_"))
         added = subparsers.add_parser(name, description=function.__doc__)
         lines.append(f"  {name:17} {function.__doc__}")
         added.set_defaults(run=function)
@@ -106,7 +89,8 @@ def parser() -> argparse.ArgumentParser:
     add("report").add_argument("--folder", type=Path, default=Path("report"), help=where)
     add("redraw")
 
-    group("Runs made here, without Snakemake, and held against those on record")
+    group("Runs made here, and held against those on record")
+    add_try(add("try", test={}))
     add_place(add("run", figures={"nargs": "+", "metavar": "FIGURE"}))
     log = "also write machine, versions, commit and every figure's tier to this file, to send in"
     added = add("verify", figures={"nargs": "*", "metavar": "FIGURE"})
@@ -139,8 +123,8 @@ def parser() -> argparse.ArgumentParser:
     add_new(add("new"))
 
     group("Jobs of the workflow, as Snakemake calls them")
-    add("fetch", dataset={})
-    added = add("tokenize", dataset={}, vocab_size={"type": int})
+    vocabulary = {"type": int, "nargs": "?", "help": f"to encode it: {WORDS['vocab_size']}"}
+    added = add("fetch", dataset={}, vocab_size=vocabulary)
     added.add_argument(
         "--tokenizer", choices=("bpe", "gpt2"), default="bpe", help="default: bpe, trained here"
     )
@@ -165,6 +149,26 @@ def number(word: str) -> float:
     return int(value) if value.is_integer() else value
 
 
+def add_try(added: argparse.ArgumentParser) -> None:
+    """What a test is tried with."""
+    words = "of the models that its quantity is of; what hangs on them goes along"
+    added.add_argument("--widths", nargs="+", default=[], metavar="N", help=words)
+    words = "how many, of no record; default: the study's own"
+    added.add_argument("--seeds", default="", metavar="N", help=words)
+    words = "learning rates"
+    added.add_argument("--rates", nargs="+", default=[], metavar="RATE", help=words)
+    added.add_argument("--steps", default="", metavar="N", help="of a run")
+    added.add_argument("--optimizer", default="", help="in place of the study's")
+    words = "where a dataset lies: wikitext2=FOLDER"
+    added.add_argument("--data", nargs="+", default=[], metavar="NAME=FOLDER", help=words)
+    added.add_argument("--scale", help=f"{', '.join(SCALES)}; default: reduced")
+    words = "any other setting, as `repro show STUDY` names it"
+    added.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=words)
+    words = "write it as files of the checkout, a figure and its studies, and run nothing"
+    added.add_argument("--keep", default="", metavar="PAPER/FIGURE", help=words)
+    added.add_argument("--dry-run", action="store_true", help="say what would run, and its price")
+
+
 def add_new(added: argparse.ArgumentParser) -> None:
     """What is written, and of what."""
     kinds = added.add_subparsers(
@@ -175,12 +179,9 @@ def add_new(added: argparse.ArgumentParser) -> None:
     paper.add_argument("--arxiv", required=True, metavar="N", help="its number: 2511.01734v1")
     figure = kinds.add_parser("figure", help="a figure and its runs")
     figure.add_argument("name", help="<paper>/<figure>")
-    words = "a figure, or a study that one figure shows, to build again with what follows"
-    figure.add_argument("--of", default="", metavar="STUDY", help=words)
     words = "how many, on no record; default: its own"
     figure.add_argument("--seeds", type=int, default=0, metavar="N", help=words)
-    for axis in ("widths", "rates"):
-        figure.add_argument(f"--{axis}", type=number, nargs="+", default=[], help="in its place")
+    figure.add_argument("--widths", type=number, nargs="+", default=[], help="in place of its own")
     words = "say what would be written and trained, and write nothing"
     figure.add_argument("--dry-run", action="store_true", help=words)
     kinds.add_parser("pages", help="what pages say of all papers and figures, anew")
@@ -203,23 +204,23 @@ def is_library(module: str | None) -> bool:
     return module is not None and not (ROOT / module.partition(".")[0]).exists()
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came, as a scheduler or `kill` sends it."""
-
-
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Have SIGTERM end a command as Ctrl-C does, so that temporary files are removed.
+    """Have SIGTERM end a command as Ctrl-C does, so that temporary files are removed; a run that
+    trains saves its state first (`ending`).
 
-    Ranks are left to their launcher, which must see that its signal was what ended them.
+    A rank gets it from Slurm and from its launcher, which must see that it was what ended it.
     """
-    if launch.is_rank() or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(number, frame):
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
-        raise Terminated
+        waits = ending.ask()
+        if not (waits and launch.is_rank()):
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+        if not waits:
+            raise ending.Terminated
 
     before = signal.signal(signal.SIGTERM, end)
     try:
@@ -271,12 +272,10 @@ def main(words: list[str] | None = None) -> int:
     """Run a command; what a user, an author or a disk did wrong ends in one line on stderr and its
     exit status."""
     words = sys.argv[1:] if words is None else words
-    if words and (now := WAS.get(words[0])):
-        print(f"error: repro {words[0]} is {now} now", file=sys.stderr)
-        return 2
     arguments = parser().parse_args(words)
     if getattr(arguments, "scale", None):
         arguments.config = [*arguments.config, f"scale={arguments.scale}"]
+    arguments.config = [*getattr(arguments, "config", []), *getattr(arguments, "data", [])]
     try:
         with ended_by_sigterm():
             import_check.check()
@@ -288,7 +287,12 @@ def main(words: list[str] | None = None) -> int:
             text = arguments.run(suite, arguments)
             if text:
                 print(visible(text), flush=True)
-    except Terminated:
+            if changed := commands.told_of_records(arguments):
+                print(f"warning: {visible(changed)}", file=sys.stderr)
+    except ending.Terminated:
+        if launch.is_rank():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
         print("error: ended by SIGTERM; run the same command again to go on", file=sys.stderr)
         return 128 + signal.SIGTERM
     except KeyboardInterrupt:

@@ -95,7 +95,7 @@ def describe(device: torch.device) -> str:
     if not is_gpu(device):
         return "cpu"
     name = torch.cuda.get_device_name(device).lower()
-    return re.sub(r"[^a-z0-9()+._-]", "-", name)  # `repro.suite.foreign` takes no other
+    return re.sub(r"[^a-z0-9()+._-]", "-", name)  # `repro.lineage.foreign` takes no other
 
 
 def software(device: str) -> dict[str, str | None]:

@@ -7,15 +7,20 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from repro.errors import UserError
 
 if TYPE_CHECKING:
     from repro.core.suite import Suite
 
+AXES = ("widths", "rates")  # options of which there are several values
+
 
 def configured(arguments: Namespace) -> tuple["Suite", str]:
     """The suite under a command's configuration, and what `arithmetic.apply` says of it."""
-    from repro.core.suite import Suite, configuration, keep_plans
+    from repro.core.config import configuration
+    from repro.core.suite import Suite, keep_plans
     from repro.lineage import arithmetic
 
     keep_plans()
@@ -25,9 +30,18 @@ def configured(arguments: Namespace) -> tuple["Suite", str]:
     return Suite(config), notice
 
 
+def told_of_records(arguments: Namespace) -> str:
+    """That records which a command has read are not as they were committed; "" of one that writes
+    them."""
+    records = sys.modules.get("repro.products.records")
+    return "" if records is None or arguments.command == "record" else records.told_of_changed()
+
+
 def show(suite: "Suite", arguments: Namespace) -> str:
     """What is known: of a paper, a figure or a test; of all, by a word; else a line a figure."""
     first, *rest = arguments.what or [""]
+    if arguments.json and first != "cost":
+        raise UserError("show --json: is of `show cost` alone; claims.json has the rest")
     if first == "cost":
         return _cost(suite, rest, arguments.json)
     if first == "registered":
@@ -40,7 +54,8 @@ def show(suite: "Suite", arguments: Namespace) -> str:
     from repro.products.explain import explain
     from repro.products.summary import folded
 
-    return "\n".join(folded("\n".join(explain(suite, word) for word in arguments.what)))
+    asked = bool(arguments.config)
+    return "\n".join(folded("\n".join(explain(suite, w, asked) for w in arguments.what)))
 
 
 def _statements(suite: "Suite") -> str:
@@ -80,7 +95,6 @@ def _figures(suite: "Suite") -> str:
 
 def _known(suite: "Suite", name: str) -> str:
     """What a figure took and how its tests fared, as far as results or records say."""
-    from repro.errors import UserError
     from repro.products.forecast import minutes
     from repro.products.known import find
     from repro.verdicts.words import counts
@@ -124,19 +138,15 @@ def _cost(suite: "Suite", asked: Sequence[str], as_json: bool) -> str:
 
 
 def fetch(suite: "Suite", arguments: Namespace) -> None:
-    """Prepare a dataset."""
-    from repro.workflow import jobs
-
-    jobs.fetch(suite, arguments.dataset)
-
-
-def tokenize(suite: "Suite", arguments: Namespace) -> None:
-    """Train a BPE tokenizer, or take GPT-2's, and encode a dataset."""
+    """Prepare a dataset, or encode a prepared one by a tokenizer trained on it, or GPT-2's."""
     from repro.data.needs import Tokens
     from repro.workflow import jobs
 
-    need = Tokens(arguments.dataset, arguments.vocab_size, arguments.tokenizer)
-    jobs.tokenize(suite, need)
+    if arguments.vocab_size is None:
+        jobs.fetch(suite, arguments.dataset)
+    else:
+        need = Tokens(arguments.dataset, arguments.vocab_size, arguments.tokenizer)
+        jobs.tokenize(suite, need)
 
 
 def choose(suite: "Suite", arguments: Namespace) -> None:
@@ -250,8 +260,31 @@ def new(suite: "Suite", arguments: Namespace) -> str:
         return "\n".join(new.pages())
     if arguments.what == "paper":
         return "\n".join(new.paper(arguments.slug, arguments.arxiv))
-    asked = arguments.of, arguments.seeds, arguments.widths, arguments.rates, arguments.dry_run
+    asked = arguments.seeds, arguments.widths, arguments.dry_run
     return "\n".join(new.figure(arguments.name, *asked))
+
+
+def try_(suite: "Suite", arguments: Namespace) -> None:
+    """One test with your settings: its price, its runs, and what came out beside the record."""
+    from repro.products import beside, tried
+
+    lists = {name: tried.numbers(f"--{name}", getattr(arguments, name)) for name in AXES}
+    counts = {
+        name: tried.numbers(f"--{name}", [getattr(arguments, name)], whole=True)[0]
+        for name in ("seeds", "steps")
+        if getattr(arguments, name)
+    }
+    asked: dict[str, Any] = {**lists, **counts, "changes": tried.changes(arguments.set)}
+    asked["optimizer"] = arguments.optimizer
+    if arguments.keep:
+        from repro.authoring import new
+
+        settings = tried.planned(suite, arguments.test, **asked).settings
+        lines = iter(new.kept(arguments.keep, settings, arguments.dry_run))
+    else:
+        lines = beside.carried_out(suite, arguments.test, arguments.dry_run, **asked)
+    for line in lines:
+        print(line, flush=True)
 
 
 def redraw(suite: "Suite", arguments: Namespace) -> str:
@@ -268,10 +301,10 @@ def verify(suite: "Suite", arguments: Namespace) -> str | None:
 
         return "\n".join(tidy.lines(suite))
     from repro.files import write_json
-    from repro.products import anew, verify
+    from repro.products import retrain_cell, verify
 
     if arguments.cell:
-        return anew.verify_cell(suite, arguments.figures, anew.shown)
+        return retrain_cell.verify_cell(suite, arguments.figures, retrain_cell.print_or_ask)
     outcomes = verify.verify(suite, arguments.figures)
     for outcome in outcomes:
         print(outcome, flush=True)

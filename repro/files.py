@@ -13,6 +13,7 @@ from repro.errors import UserError
 from widthwise.files import atomic_path as atomic_path
 from widthwise.files import disk_fault as disk_fault
 from widthwise.files import open_file as open_file
+from widthwise.hints import misfit
 
 REMEDY = "delete it and run the same command again"
 # Where a file holds its own checksum. A cell's lies under "sha256", which in what is prepared under
@@ -70,6 +71,33 @@ def json_bytes(value: object) -> bytes:
 def write_json(path: Path | str, value: object) -> None:
     """Write `json_bytes`, the whole file or nothing."""
     write_bytes(path, json_bytes(value))
+
+
+def read_as(path: Path | str, kind: Any, remedy: str = REMEDY) -> Any:
+    """A JSON file's value, of a type as `hints.misfit` has them: how the suite reads whatever
+    somebody else may have written. Raises UserError, naming it, where it is of another."""
+    found = read_json(path, remedy)
+    check_keys(found, kind, path, remedy)
+    return found
+
+
+def check_keys(content: object, kind: Any, name: object, remedy: str = REMEDY) -> None:
+    """Raise UserError, naming the file, unless its content is of a type, as `hints.misfit` has
+    them."""
+    if wrong := misfit(content, kind):
+        raise UserError(f"{name}: was not written by this suite, {wrong}; {remedy}")
+
+
+def read_table(path: Path | str, remedy: str = REMEDY) -> Any:
+    """A data.csv, as a pandas DataFrame. Raises UserError, naming it, where it is no table."""
+    import pandas as pd
+
+    try:
+        with open_file(path) as file:
+            return pd.read_csv(file)
+    except ValueError as error:  # pandas' own are such, too
+        words = str(error).strip().partition("\n")[0]
+        raise UserError(f"{path}: is no table ({words:.200}); {remedy}") from None
 
 
 def read_json(path: Path | str, remedy: str = REMEDY) -> Any:
@@ -141,9 +169,12 @@ def seal_of(path: Path | str, key: str = CELL_SEAL) -> str:
     return found[1].decode() if found else ""
 
 
-def read_sealed(path: Path | str, key: str = SEAL, remedy: str = REMEDY) -> dict:
-    """What `write_sealed` wrote; raises UserError naming the file when it is anything else."""
-    return check_seal(read_json(path, remedy), path, remedy, key)
+def read_sealed(path: Path | str, key: str = SEAL, remedy: str = REMEDY, kind: Any = dict) -> dict:
+    """What `write_sealed` wrote, of a type as `hints.misfit` has them; raises UserError naming the
+    file when it is anything else."""
+    found = check_seal(read_json(path, remedy), path, remedy, key)
+    check_keys(found, kind, path, remedy)
+    return found
 
 
 def vouched(path: Path, digest: str, manifest_path: Path | str) -> Path:

@@ -1,5 +1,6 @@
 """Those of the library, and tests of a family of hypotheses. No torch."""
 
+import math
 from collections.abc import Sequence
 
 from widthwise.statistics import estimate as estimate
@@ -21,3 +22,22 @@ def holm(p_values: Sequence[float], level: float = 0.05) -> list[bool]:
         going = going and p_values[i] <= level / (len(p_values) - rank)
         found[i] = going
     return found
+
+
+def clopper_pearson(there: int, n: int) -> tuple[float, float]:
+    """95 % interval of a probability, from how often a thing was there in n trials: the exact one,
+    by the binomial law's tails of 2.5 % (Clopper & Pearson 1934)."""
+
+    def at_least(k: int, p: float) -> float:
+        return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
+
+    def where(k: int, tail: float) -> float:
+        """p at which k or more are as likely as `tail`; it grows with p."""
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if at_least(k, middle) < tail else (low, middle)
+        return (low + high) / 2
+
+    low = where(there, 0.025) if there else 0.0
+    return low, where(there + 1, 0.975) if there < n else 1.0

@@ -4,12 +4,12 @@ import gc
 import os
 import shutil
 import signal
+import tempfile
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
-# Where a machine sets this, each of the hundreds of processes here would compile the suite anew.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 import workflow
@@ -17,8 +17,12 @@ import workflow
 from repro.core import config, discovery
 from repro.core.suite import Suite
 from repro.lineage import arithmetic, checkout
+from repro.workflow import bytecode
 
 arithmetic.apply(arithmetic.DEFAULT)  # before a test imports torch
+# Or each of the hundreds of processes here would compile the suite and its libraries anew.
+BYTECODE = tempfile.TemporaryDirectory(prefix="repro-tests-")
+bytecode.keep(Path(BYTECODE.name))
 
 
 @pytest.fixture(scope="session", autouse=True)

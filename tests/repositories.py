@@ -14,5 +14,6 @@ def git(folder, *words):
 
 def forget(*more):
     """What was asked of git, and of functions that remember it."""
-    for function in (history._is_checkout, history.commits, history.trees, *more):
+    asked = (history._is_checkout, history.commits, history.lacks, history.trees)
+    for function in (*asked, *more):
         function.cache_clear()

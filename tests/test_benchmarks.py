@@ -49,6 +49,7 @@ CALLS = {
         "--seeds",
         "2",
     ],
+    "life": ["life", "--cases", "LSTM", "gemma"],
     "rates": ["rates", "--cases", "gpt2, untied", "phi3"],
     "recipes": [
         "recipes",
@@ -60,7 +61,19 @@ CALLS = {
         "--seeds",
         "2",
     ],
-    "convolutions": ["convolutions", "--repeats", "1", "--cases", "1"],
+    "key_values": [
+        "key_values",
+        "--widths",
+        "32",
+        "64",
+        "--rates",
+        "0.01",
+        "--steps",
+        "2",
+        "--seeds",
+        "2",
+    ],
+    "optimizers": ["optimizers", "--only", "RMSprop"],
 }
 
 
@@ -84,9 +97,11 @@ LONG = (
     "workflow",
     "step llm",
     "architectures",
+    "life",
     "rates",
     "recipes",
     "hyperball",
+    "optimizers",
 )
 
 

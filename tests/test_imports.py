@@ -34,11 +34,11 @@ def test_a_folder_of_any_dataset_is_looked_at_before_a_process_takes_its_arithme
             (folder / part / "1.png").touch()
     known = {
         "wikitext2": ["train.txt"],
-        "fineweb": ["train.jsonl"],
-        "fineweb_edu": ["train.parquet"],
-        "fineweb_100b": ["train.jsonl"],
-        "fineweb_head": ["train.txt"],
-        "ccnews": ["train.txt"],
+        "fineweb": ["train.jsonl", "valid.jsonl"],
+        "fineweb_edu": ["train.parquet", "valid.parquet"],
+        "fineweb_100b": ["train.jsonl", "valid.jsonl"],
+        "fineweb_head": ["train.txt", "valid.txt"],
+        "ccnews": ["train.txt", "valid.txt"],
         "covtype": ["covtype.data"],
         "covtype_long": ["covtype.data"],
         "cifar100": ["train.npz", "test.npz"],

@@ -23,7 +23,7 @@ LIBRARY_GROUND = {
 GROUND = LIBRARY_GROUND | {
     "repro.errors": {"widthwise.errors"},
     "repro.statistics": {"widthwise.statistics"},
-    "repro.files": {"repro.errors", "widthwise.files"},
+    "repro.files": {"repro.errors", "widthwise.files", "widthwise.hints"},
     "repro.cores": set(),
     "repro.backend": {"repro.errors"},
 }

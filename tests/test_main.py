@@ -17,7 +17,10 @@ from repro.products.summary import folded
         (["train", "embedding_lr/width", "no-such-cell"], "has no cell no-such-cell"),
         (["show", "fig3.sqrt"], "did you mean 'fig3.sqrt-d-rule'"),
         (["show", "theorem1.ratoi"], "did you mean 'theorem1.ratio'"),
-        (["show", "nonsense"], "'nonsense': is unknown; `repro show PAPER` lists a paper's"),
+        (
+            ["show", "nonsense"],
+            "'nonsense': is unknown; `uv run python -m repro show PAPER` lists a paper's",
+        ),
         (["page", "fig33"], "unknown page 'fig33': did you mean 'fig3'"),
         (["fetch", "wikitext"], "unknown dataset 'wikitext': did you mean 'wikitext2'"),
         (["train", "embedding_lr/widht", "x"], "did you mean 'embedding_lr/width'"),
@@ -117,10 +120,11 @@ def test_explain_advises_a_call_of_the_scale_it_was_asked_for(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("words", [["--widths", "0"], ["--rates", "-1"], ["--rates", "nan"]])
-def test_a_width_or_rate_that_is_none_is_refused(words, capsys):
-    with pytest.raises(SystemExit):
-        main(["new", "figure", "embedding_lr/x", "--of", "embedding_lr/fig1", *words])
-    assert f"argument {words[0]}: invalid number value: '{words[1]}'" in capsys.readouterr().err
+def test_a_width_or_rate_that_is_none_is_refused(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["try", "fig3.transfer-lr-mlp", *words]) == 1
+    said = capsys.readouterr().err
+    assert said == f"error: {' '.join(words)}: is no number above 0\n" and not [*tmp_path.iterdir()]
 
 
 def test_what_is_shown_fits_a_terminal_and_divides_no_command(capsys):
@@ -130,3 +134,21 @@ def test_what_is_shown_fits_a_terminal_and_divides_no_command(capsys):
     call = "uv run snakemake figures/upscaling/fig3.pdf"
     wide = [*folded(f"  from: {'words ' * 12}({call})")]
     assert len(wide) == 2 and wide[1] == f"    ({call})"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["show", "--config", "scale=smoke", "scale=reduced"], "--config scale: is 'smoke' and"),
+        (["show", "--scale", "smoke", "--config", "scale=reduced"], "--config scale: is 'reduced'"),
+        (["show", "upscaling", "--json"], "show --json: is of `show cost` alone"),
+        (["seeds", "../x"], "unknown paper '../x': choose from"),
+        (["report", "--folder", "/proc/x"], "/proc/x: cannot be made there ("),
+        (["new", "paper", "x", "--arxiv", "٢٥١١.٠١٧٣٤v1"], "is no number as 2511.01734v1"),
+    ],
+)
+def test_a_call_that_cannot_be_meant_is_a_line(words, says, capsys):
+    """Found in review: the last value won, a flag was ignored, a file was named that is not there,
+    a traceback, digits of another script."""
+    assert main(words) == 1
+    assert says in capsys.readouterr().err.splitlines()[-1]

@@ -1,5 +1,6 @@
 """What is installed where: the library alone, and the group that reads records without torch."""
 
+import os
 import re
 import subprocess
 import sys
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.long
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LIBRARY = PROJECT["project"]["dependencies"]
+
+PAGE = (ROOT / "widthwise" / "README.md").read_text()  # of PyPI
 
 # Hides installed modules from an interpreter.
 HIDE = """
@@ -61,18 +64,22 @@ def run_with(requirements, code, folder, *words):
         if not kept & {canonicalize_name(package) for package in packages}
     } - {"widthwise"}
     call = [sys.executable, "-P", "-c", f"HIDDEN = {sorted(hidden)!r}" + HIDE + code, *words]
-    env = {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    # By its path the C compiler finds its parts, which an AMD CPU needs.
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built by the locked backend without network."""
-    folder = tmp_path_factory.mktemp("wheel")
-    call = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    """As a release has it, by the same call, without network: of the source archive, so that what
+    that lacks it lacks."""
+    into = tmp_path_factory.mktemp("dist")
+    call = ["uv", "build", "--no-build-isolation", "--offline", "--out-dir", into]
     subprocess.run(call, cwd=ROOT, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
-    return built
+    name = f"widthwise-{widthwise.__version__}"
+    packages = {path.name for path in into.iterdir()} - {".gitignore"}
+    assert packages == {f"{name}.tar.gz", f"{name}-py3-none-any.whl"}
+    return into / f"{name}-py3-none-any.whl"
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,10 @@ def test_the_wheel_is_the_library_typed_and_asks_for_three_packages(wheel, insta
     asked = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==)", metadata, re.M)
     assert asked == ["numpy", "safetensors", "torch"]
     assert "License-Expression: MIT" in metadata and "Classifier: Typing :: Typed" in metadata
+    # Twine 6 of the action that publishes refuses 2.5.
+    assert metadata.startswith("Metadata-Version: 2.4\n")
+    page = metadata.partition("\n\n")[2]
+    assert page == PAGE and not re.search(r"\]\((?!https://)", page), "PyPI has no other files"
     asked = re.search(r"^Requires-Python: <(3\.\d+),>=(3\.\d+)$", metadata, re.M)
     versions = re.findall(
         r"^Classifier: Programming Language :: Python :: 3\.(\d+)$", metadata, re.M
@@ -160,9 +171,16 @@ def test_pip_installs_it_in_an_environment_of_its_own(wheel, tmp_path):
         text=True,
     )
     assert "over widths [32, 64]" in done.stdout, done.stderr
+    python = tmp_path / "env/bin/python"
+    examples = re.findall(r"```python\n(.*?)```", PAGE + (ROOT / "README.md").read_text(), re.S)
+    assert len(examples) > 1
+    for code in [*examples, "import importlib.util\nassert not importlib.util.find_spec('repro')"]:
+        done = subprocess.run([python, "-c", code], cwd=tmp_path, env={}, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
     code = "import widthwise.parametrization as p; print(p.__file__, *p.shipped())"
-    python = [tmp_path / "env/bin/python", "-c", code]
-    told = subprocess.run(python, cwd=tmp_path, env={}, check=True, capture_output=True, text=True)
+    told = subprocess.run(
+        [python, "-c", code], cwd=tmp_path, env={}, check=True, capture_output=True, text=True
+    )
     file, *names = told.stdout.split()
     assert Path(file).is_relative_to(packages) and {"muP", "LVP", "neural-tangent"} <= {*names}
 

@@ -5,9 +5,11 @@ import csv
 import io
 import json
 import tomllib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mutants
@@ -16,17 +18,19 @@ import torch
 from refusals import refused
 from torch import nn
 
-from repro.core import cells, config, papers, suite
+from repro.core import cells, config, papers, upstream
 from repro.core.rows import parsed
 from repro.core.schedule import Cell, Run
 from repro.data import lockfiles
 from repro.errors import UserError
-from repro.files import parse_json, seal
+from repro.files import seal, sha256
 from repro.lineage import checkout
 from repro.lineage.checkout import ROOT
-from repro.lineage.provenance import code_versions, doubts, listed, mixture
-from repro.products import claims_json, records
-from repro.products.picture import unclean
+from repro.lineage.provenance import code_versions, doubts, listed, mixture, unclean
+from repro.products import gate, records
+from repro.products.published import BEGINS, MANIFEST, PROVENANCE, RESULTS, files, publish
+from repro.tasks import TASKS, Task
+from repro.tasks.recorded import COUNT, LOSS, NUMBER, WORD, Records
 from repro.verdicts import tabulate, words
 from repro.verdicts.power import Trial
 from repro.verdicts.preregistration import Registered
@@ -63,7 +67,10 @@ def cell() -> dict:
         "provenance": MADE,
         "sha256_checkpoint": "3" * 64,
         "tuned": {},
-        "records": [{"step": 1, "loss": 2.5, "by": {"a": [1, 2.5]}}, {"step": 2, "loss": "inf"}],
+        "records": [
+            {"step": 1, "loss": 2.5, "by": {"a": [1, 2.5]}},
+            {"step": 2, "loss": "inf", "by": {}},
+        ],
     }
     axes = dict(CELL.axes)
     return {"format": cells.FORMAT, "id": CELL.id, "study": CELL.study, "axes": axes, "runs": [run]}
@@ -78,11 +85,79 @@ def read_cell(path: Path) -> None:
         str([listed(code_versions([entry])), mixture([entry]), doubts([entry])])
 
 
+def placed(path: Path, *names: str) -> Path:
+    """The file, where one of its kind lies."""
+    there = Path(*names)
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.write_bytes(path.read_bytes())
+    return there
+
+
+@contextmanager
+def named_by(path: Path, there: Path):
+    """What is said of a file that was `placed`, or of its folder, is said of it."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(str(error).replace(str(there), path.name)) from None
+
+
 def read_record(path: Path) -> None:
-    saved = records._checked(parse_json(path.read_bytes(), path, "restore it"), path)
+    there = placed(path, *RECORD.parts[-5:])
+    with named_by(path, there):
+        saved = gate.record(there.with_suffix(""))
     made = saved["provenance"]["made"]
     str([listed(code_versions(made)), mixture(made), doubts(made), unclean(saved["provenance"])])
     worded(saved)
+
+
+FOLDER = ("smoke", "embedded", "embedding_lr", "fig1", "key")
+
+
+def read_provenance(path: Path) -> None:
+    there = placed(path, *FOLDER, PROVENANCE)
+    with named_by(path, there):
+        said = gate.provenance(there.parent)
+    str([listed(code_versions(said["made"])), doubts(said["made"]), unclean(said)])
+
+
+def provenance() -> dict:
+    made = json.loads(RECORD.read_text())["provenance"]
+    own = {"figure": "embedding_lr/fig1", "files": [], "arithmetic": "avx2"}
+    return made | own | {"chosen_after_seeing": ""}
+
+
+def read_manifest(path: Path) -> None:
+    there = placed(path, *FOLDER, MANIFEST)
+    for name in files("embedding_lr/fig1"):
+        there.with_name(name).write_bytes(begun(name))
+    with named_by(path, there.parent):
+        publish(there.parent)
+    every = {found.as_posix() for found in Path().rglob("*") if found.is_file()} - {path.name}
+    assert all(name.startswith(("smoke/", "figures/embedding_lr/fig1.")) for name in every)
+
+
+def begun(name: str) -> bytes:
+    return BEGINS.get(Path(name).suffix, b"a,b\n1,2\n")
+
+
+def manifest() -> dict:
+    digests = {name: sha256(begun(name)) for name in files("embedding_lr/fig1")}
+    return {"figure": "embedding_lr/fig1", "key": "key", "files": digests}
+
+
+def read_choice(path: Path) -> None:
+    its = [SimpleNamespace(identity=each["reference"]) for each in choice()["taken"]]
+    chosen = SimpleNamespace(id="c", taken=its)
+    taken = upstream._read(chosen, path)  # type: ignore[arg-type]
+    str([*taken["taken"], {**taken["results"]}, {**taken["made"]}])
+
+
+def choice() -> dict:
+    taken = [{"reference": {"Best": {"stage": "tune"}}, "value": 2.0}]
+    made = {"device": "cpu", "arithmetic": "avx2"}
+    results = {"run 1": "0" * 64}
+    return {"id": "c", "files": [[1, 2]], "results": results, "made": made, "taken": taken}
 
 
 def worded(results: dict) -> None:
@@ -117,7 +192,7 @@ def saved_roles() -> dict:
 
 def read_config(path: Path) -> None:
     try:
-        config.parse(suite._defaults(path, path.read_text()), ["wikitext2"])
+        config.parse(config.defaults(path, path.read_text()), ["wikitext2"])
     except UserError as error:  # whose values come from files and words together
         raise UserError(f"{path}: {error}") from None
 
@@ -125,7 +200,15 @@ def read_config(path: Path) -> None:
 def toml(value: object) -> str:
     """As far as JSON is TOML."""
     pairs = value.items() if isinstance(value, dict) else [("title", value)]
-    return "".join(f"{json.dumps(k)} = {json.dumps(v)}\n" for k, v in pairs)
+
+    def inline(value: object) -> str:
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{json.dumps(k)} = {inline(v)}" for k, v in value.items()) + "}"
+        if isinstance(value, list):
+            return f"[{', '.join(map(inline, value))}]"
+        return json.dumps(value)
+
+    return "".join(f"{json.dumps(k)} = {inline(v)}\n" for k, v in pairs)
 
 
 def read_paper(path: Path) -> None:
@@ -142,7 +225,9 @@ def read_paper(path: Path) -> None:
 
 
 def read_results(path: Path) -> None:
-    worded(claims_json.read_results(path))
+    there = placed(path, *FOLDER, RESULTS)
+    with named_by(path, there):
+        worded(gate.results(there.parent))
 
 
 @dataclass(frozen=True)
@@ -167,6 +252,9 @@ READERS = {
     "a paper": Reader(lambda: tomllib.loads(PAPER.read_text()), read_paper, write=toml),
     "a cell": Reader(cell, read_cell, True),
     "a record": Reader(lambda: json.loads(RECORD.read_text()), read_record),
+    "a provenance": Reader(provenance, read_provenance),
+    "a manifest": Reader(manifest, read_manifest),
+    "a choice": Reader(choice, read_choice, True),
     "roles": Reader(saved_roles, read_roles),
     "a configuration": Reader(lambda: CHOSEN, read_config),
     "a lock file": Reader(lambda: LOCK, lambda path: lockfiles.check("a", path, "a", {})),
@@ -174,9 +262,13 @@ READERS = {
 }
 
 
+HELD = Records({"step": COUNT, "loss": LOSS, "by": {WORD: [NUMBER]}})
+
+
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(TASKS, "task", Task(1, "", list, lambda spec: 0, HELD))
 
 
 def refusals(read, name: str) -> str:

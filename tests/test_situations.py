@@ -93,7 +93,8 @@ def cell(place: Place) -> Path:
 def one_run(place: Place) -> Path:
     """The file of one of the figure's finished runs."""
     ((found,),) = place.suite.figure_cells(FIGURE).values()
-    return place.suite.paths.runs / f"{found.runs[0].id}.json"
+    name = found.runs[0].id
+    return place.suite.paths.runs / name[:2] / f"{name}.json"
 
 
 def half_written(*folders: Callable[[Place], Path], after: Callable[[Place], None] = as_it_is):
@@ -221,7 +222,8 @@ def cache_out_of_reach(place: Place) -> None:
     def refuse(*given, **named):
         raise PermissionError(errno.EACCES, "Permission denied", "/unreadable")
 
-    place.write("text/train.jsonl", b'{"text": "a"}\n')
+    for split in ("train", "valid"):
+        place.write(f"text/{split}.jsonl", b'{"text": "%s"}\n' % split.encode())
     place.patch.setattr(datasets, "load_dataset", refuse)
 
 
@@ -273,8 +275,7 @@ def words_for_numbers(place: Place) -> None:
     """Of the figure's cell: in one of its records, sealed again."""
     drawn(place)
     content = read_sealed(cell(place), files.CELL_SEAL)
-    first, second = content["runs"][0]["records"][:2]
-    first["mu"], second["mu"] = 0.5, "a half"
+    content["runs"][0]["records"][1]["lr"] = "a half"
     files.write_sealed(cell(place), content, files.CELL_SEAL)
 
 
@@ -334,7 +335,7 @@ SITUATIONS = [
         "results is a file",
         lambda place: place.write("results"),
         ["run", FIGURE],
-        "/runs: Not a directory; a file is on the way there where a folder should be",
+        ": Not a directory; a file is on the way there where a folder should be",
     ),
     Situation(
         "results is a dangling link",
@@ -381,7 +382,7 @@ SITUATIONS = [
     Situation(
         "a text without blanks and line ends",
         text_without_blanks,
-        ["tokenize", "wikitext2", "256"],
+        ["fetch", "wikitext2", "256"],
         "train.txt: more than 1,000,000 characters without a blank or a line end between them",
         {"**/tokens.json": None},
     ),
@@ -594,7 +595,7 @@ SITUATIONS = [
         "a cell with words where numbers belong",
         words_for_numbers,
         ["make", FIGURE],
-        "records words under 'mu', where numbers belong as in ",
+        "record 1 has 'lr': 'a half', which it cannot be; delete it",
     ),
     Situation(
         "a figure that fails at length",
@@ -616,7 +617,7 @@ SITUATIONS = [
             f"a device of a provenance.json {what}",
             device_in(where),
             ["record", "--unclean"],
-            "is not below ",
+            "which this suite never writes; delete it",
             {"records/**/*": None, "x/**/*": None},
         )
         for what, where in (
@@ -629,7 +630,7 @@ SITUATIONS = [
         Situation(
             f"the manifest of a text is {harm}",
             changed_manifest(change),
-            ["tokenize", "wikitext2", "256"],
+            ["fetch", "wikitext2", "256"],
             says,
             {"**/tokens.json": None},
         )
@@ -693,7 +694,7 @@ SITUATIONS = [
     Situation(
         "a killed tokenization",
         half_written(tokenized, after=fetched),
-        ["tokenize", "wikitext2", "256"],
+        ["fetch", "wikitext2", "256"],
         leaves=NO_TEMPORARIES,
     ),
     Situation(

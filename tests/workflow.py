@@ -45,6 +45,6 @@ def table_of(work, name):
 def runs_apart(root):
     """Have every run of `upscaling` in a clone be a job of its own at smoke scale."""
     file = root / "studies" / "upscaling" / "_protocol.py"
-    text, together = file.read_text(), '"smoke": tuple(grid)'
+    text, together = file.read_text(), '"stage": tuple(grid)'
     assert text.count(together) == 1
-    file.write_text(text.replace(together, '"smoke": ()'))
+    file.write_text(text.replace(together, '"stage": ()'))

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from widthwise.checks.coordinates import CoordinateCheck as CoordinateCheck
     from widthwise.checks.coordinates import coordinate_check as coordinate_check
+    from widthwise.checks.proof import roles as roles
     from widthwise.checks.transfer import Transfer as Transfer
     from widthwise.checks.transfer import transfer as transfer
     from widthwise.clipping import clip_grad_norm_ as clip_grad_norm_
@@ -35,13 +36,12 @@ if TYPE_CHECKING:
     from widthwise.parametrization.recipes import Recipe as Recipe
     from widthwise.parametrization.recipes import recipe as recipe
     from widthwise.tracing.roles import Roles as Roles
-    from widthwise.tracing.roles import roles as roles
     from widthwise.upscaling.alongside import Growths as Growths
     from widthwise.upscaling.alongside import perturb as perturb
     from widthwise.upscaling.optimizers import resume as resume
     from widthwise.upscaling.widening import widen as widen
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # Public name -> the module that defines it. None is also the name of a submodule of this package,
 # whose first import would take its place.
@@ -59,7 +59,7 @@ PUBLIC = {
     "plan": "widthwise.parametrization.plans",
     "recipe": "widthwise.parametrization.recipes",
     "resume": "widthwise.upscaling.optimizers",
-    "roles": "widthwise.tracing.roles",
+    "roles": "widthwise.checks.proof",
     "transfer": "widthwise.checks.transfer",
     "widen": "widthwise.upscaling.widening",
 }

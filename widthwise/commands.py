@@ -29,7 +29,8 @@ def defined_in(what: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
         if each not in defined:
             near = nearest(each, [key for key in defined if not key.startswith("__")])
             more = f"; did you mean {near!r}?" if near else ""
-            raise UserError(f"{path}: defines no {each}{more}")
+            asked = " (seed -> [(inputs, targets), ...])" if each == "batches" else ""
+            raise UserError(f"{path}: defines no {each}{asked}{more}")
     optional = ("loss", "given")
     options: dict[str, Any] = {key: defined[key] for key in optional if key in defined}
     return defined[name or "make"], defined, options
@@ -60,7 +61,7 @@ def roles(arguments: Namespace) -> str:
     """What each parameter of a model is, and what is to be looked at."""
     make, defined, options = defined_in(arguments.what)
     from widthwise.checks.given import batches_of, inputs_of
-    from widthwise.tracing.roles import roles
+    from widthwise.checks.proof import roles
 
     given = defined.get("WIDTHS", WIDTHS) if arguments.base is None else [arguments.base]
     base = min(widths_of(given, arguments.what))

@@ -16,8 +16,10 @@ class UserError(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant, None where none is near."""
-    return next(iter(difflib.get_close_matches(word, sorted(known), n=1)), None)
+    """The known word that was probably meant, in whatever case; None where none is near."""
+    small = {each.casefold(): each for each in sorted(known)}
+    near = difflib.get_close_matches(word.casefold(), small, n=1)
+    return small[near[0]] if near else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

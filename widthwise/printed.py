@@ -13,9 +13,9 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(t.ljust(n) for t, n in zip(row, sizes, strict=True)).rstrip() for row in rows]
 
 
-def told(progress: Callable[[str], object] | None) -> Callable[[str], object]:
-    """What is called with a line as each part of a long call is begun: a user's own function, or
-    one that writes to stderr, nothing in the first two seconds and then a line every two."""
+def progress_printer(progress: Callable[[str], object] | None) -> Callable[[str], object]:
+    """The function that a long call gives a line at each of its parts: the user's own, or one that
+    writes to stderr, nothing in the first two seconds and then a line every two."""
     if progress is not None:
         return progress
     last = time.monotonic()

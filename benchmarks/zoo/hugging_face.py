@@ -9,7 +9,7 @@ from benchmarks.zoo.inputs import Make, sizes
 
 # Hugging Face: what a config calls its width, its inner width, its heads.
 NAMES = ("hidden_size", "intermediate_size", "num_attention_heads")
-SHAPE: dict[str, Any] = {"vocab_size": 96, "num_hidden_layers": 2, "use_cache": False}
+SHAPE: dict[str, Any] = {"vocab_size": 96, "num_hidden_layers": 2}
 PLAIN: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 
@@ -82,9 +82,7 @@ def _experts(width: int, heads: int, head_dim: int) -> dict:
     }
 
 
-GPT2: dict[str, Any] = {
-    "shape": {"vocab_size": 96, "n_layer": 2, "use_cache": False, "n_positions": 32}
-}
+GPT2: dict[str, Any] = {"shape": {"vocab_size": 96, "n_layer": 2, "n_positions": 32}}
 GPT2_NAMES = ("n_embd", "n_inner", "n_head")
 POSITIONS: dict[str, Any] = {"max_position_embeddings": 32}
 BERT: dict[str, Any] = POSITIONS | {"type_vocab_size": 2}
@@ -93,7 +91,6 @@ LAYERS: dict[str, Any] = {
     "vocab_size": 96,
     "encoder_layers": 2,
     "decoder_layers": 2,
-    "use_cache": False,
 }
 UNTIED: dict[str, Any] = {"tie_word_embeddings": False}
 
@@ -125,7 +122,7 @@ CAUSAL: dict[str, Make] = {
         "GPTNeoForCausalLM",
         "GPTNeoConfig",
         ("hidden_size", "intermediate_size", "num_heads"),
-        shape={"vocab_size": 96, "num_layers": 2, "use_cache": False},
+        shape={"vocab_size": 96, "num_layers": 2},
         attention_types=[[["global", "local"], 1]],
         **POSITIONS,
     ),
@@ -161,13 +158,13 @@ CAUSAL: dict[str, Make] = {
         "BloomForCausalLM",
         "BloomConfig",
         ("hidden_size", "", "n_head"),
-        shape={"vocab_size": 96, "n_layer": 2, "use_cache": False},
+        shape={"vocab_size": 96, "n_layer": 2},
     ),
     "mpt": hf(
         "MptForCausalLM",
         "MptConfig",
         ("d_model", "", "n_heads"),
-        shape={"vocab_size": 96, "n_layers": 2, "use_cache": False},
+        shape={"vocab_size": 96, "n_layers": 2},
     ),
     "opt": hf(
         "OPTForCausalLM",
@@ -229,11 +226,13 @@ CAUSAL: dict[str, Make] = {
         "RwkvConfig",
         ("hidden_size", "intermediate_size", ""),
         more=lambda w, h, d: {"attention_hidden_size": w},
+        use_cache=False,  # in eval mode transformers' own backward fails by its state
         context_length=32,
     ),
     "recurrent-gemma": hf(
         "RecurrentGemmaForCausalLM",
         "RecurrentGemmaConfig",
+        use_cache=False,  # transformers' own fails by a cache
         more=lambda w, h, d: _kv(w, h, d) | {"lru_width": w},
         attention_window_size=16,
     ),
@@ -258,14 +257,14 @@ CODERS: dict[str, Make] = {
         "T5Config",
         ("d_model", "d_ff", "num_heads"),
         _t5,
-        {"vocab_size": 96, "num_layers": 2, "use_cache": False},
+        {"vocab_size": 96, "num_layers": 2},
     ),
     "t5, gated, untied": hf(
         "T5ForConditionalGeneration",
         "T5Config",
         ("d_model", "d_ff", "num_heads"),
         _t5,
-        {"vocab_size": 96, "num_layers": 2, "use_cache": False},
+        {"vocab_size": 96, "num_layers": 2},
         feed_forward_proj="gated-gelu",
         **UNTIED,
     ),

@@ -3,23 +3,24 @@
 import numpy as np
 
 from repro.statistics import left_out_interval, slope
+from repro.verdicts.figure import Data
 
 COLORS = ("C0", "C1", "C2", "C4", "C5", "C6", "C7", "C8", "C9")
 
 
-def names(data, papers):
+def names(data: Data, papers):
     """Kind -> title: the paper's networks, then those of the table that are not."""
     return dict(papers) | {kind: kind for kind in data["kind"].unique() if kind not in papers}
 
 
-def solved(data, kind):
+def solved(data: Data, kind):
     """Whether recursions are known of a network."""
     return bool(
         np.isfinite(data.loc[data["kind"] == kind, "diagonal_expected"].astype(float)).all()
     )
 
 
-def draw_growth(axes, data, kind, quantity):
+def draw_growth(axes, data: Data, kind, quantity):
     """The same token's (or input's) kernel against the width, block by block, with the fitted power
     of n and its 95 % interval. data: the table of `kernels`."""
     of = data[(data["kind"] == kind) & (data["quantity"] == quantity)]

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from repro.verdicts.figure import Data
+
 KINDS = {"vision": "ViT, pooled head", "language": "language encoder, tied head"}
 GROUPS = ("stem", "positions", "Q", "K", "V", "U", "W", "X", "head", "bias")
 MATRICES = dict.fromkeys(("Q", "K", "V", "U", "W", "X"), 1.0)
@@ -35,7 +37,7 @@ class Head:
         return self.columns["diagonal"].shape[1]
 
 
-def at_head(data):
+def at_head(data: Data):
     """(network, s) -> Head."""
     last = data["block"] == data.groupby("kind")["block"].transform("max")
     found = {}

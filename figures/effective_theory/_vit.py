@@ -5,6 +5,7 @@ from repro.core.spec import lookup
 from repro.core.study import TRAINED_SCALES
 from repro.verdicts import run_sweeps
 from repro.verdicts.answers import over_seeds
+from repro.verdicts.figure import Data, Generator, Runs
 from repro.verdicts.noise import Design
 from studies.effective_theory._strategies import STRATEGIES
 from studies.effective_theory.vit import ARMS, MOVES, stage_name
@@ -31,7 +32,7 @@ def stages(*parts, of=tuple(STRATEGIES)):
     return tuple(f"{STUDY}/{stage_name(*arm)}" for arm in arms if arm in ARMS)
 
 
-def reduce(runs, *further):
+def reduce(runs: Runs, *further) -> Data:
     """Every stage's records in one table; a search's rounds belong to its stage.
 
     further: columns beside COLUMNS; there is `round`, of a search, 0 its starting grid.
@@ -45,18 +46,18 @@ def reduce(runs, *further):
     return run_sweeps.gathered(runs, label).reindex(columns=[*COLUMNS, *further])
 
 
-def rows_of(data, strategy, part):
+def rows_of(data: Data, strategy, part):
     """The rows of one strategy's part."""
     return data[(data["strategy"] == strategy) & (data["part"] == part)]
 
 
-def searches(data):
+def searches(data: Data):
     """Strategy -> the rows of its search, of those that there are."""
     found = {strategy: rows_of(data, strategy, "search") for strategy in STRATEGIES}
     return {strategy: rows for strategy, rows in found.items() if len(rows)}
 
 
-def setting(scale, key, part="best"):
+def setting(scale: str, key, part="best"):
     """A setting of the standard strategy's runs at a scale."""
     study = discovery.study(f"{STUDY}/{stage_name('standard', part)}")
     return lookup(study.settings(scale), key)
@@ -67,7 +68,7 @@ def top1(rows):
     return 100 * rows.groupby("seed")["valid_accuracy"].max().fillna(0.0)
 
 
-def edges(data, *strategies, part="search"):
+def edges(data: Data, *strategies, part="search"):
     """Why some strategies' searches have no optimum: neighbours that were not tried; "" when there
     are none, and where there is no such search."""
     searches = {strategy: rows_of(data, strategy, part) for strategy in strategies}
@@ -76,20 +77,20 @@ def edges(data, *strategies, part="search"):
     )
 
 
-def arm_in_words(data, strategy, part):
+def arm_in_words(data: Data, strategy, part):
     """Mean of the largest top-1 of one strategy's part, and at which (lr, wd)."""
     rows = rows_of(data, strategy, part)
     lr, decay = rows[["lr", DECAY]].iloc[0]
     return f"{strategy} {top1(rows).mean():.2f} % at lr {lr:.4g}, wd {decay:.4g}"
 
 
-def in_words(data, part="best"):
+def in_words(data: Data, part="best"):
     """`arm_in_words` of every strategy that has the part."""
     there = [strategy for strategy in STRATEGIES if len(rows_of(data, strategy, part))]
     return "; ".join(arm_in_words(data, strategy, part) for strategy in there)
 
 
-def set_apart(recorded, sides, rng):
+def set_apart(recorded: Data, sides, rng: Generator):
     """The table with new seeds, and some arms' top-1 elsewhere by its recorded difference.
 
     sides: (ours, other), each a (strategy, part) -> 1 puts ours below, 0 upon, -1 above the other.
@@ -104,13 +105,13 @@ def set_apart(recorded, sides, rng):
     return drawn.assign(valid_accuracy=drawn["valid_accuracy"].clip(0, 1))
 
 
-def draw_curve(panel, run, scale, **style):
+def draw_curve(panel, run, scale: str, **style):
     """Top-1 in % at every evaluation, of which there is one an epoch at reduced and paper scale."""
     evaluation = run["step"] / (setting(scale, "steps") / setting(scale, "evaluations"))
     panel.plot(evaluation, 100 * run["valid_accuracy"], **style)
 
 
-def label_axes(panel, scale):
+def label_axes(panel, scale: str):
     """Axes of `draw_curve`, ticks at whole epochs."""
     panel.set_xlabel("epoch" if scale in TRAINED_SCALES else "evaluation")
     panel.set_ylabel("top-1 (%)")

@@ -1,10 +1,12 @@
 """Forward kernels of deep encoders, block by block, against linear growth."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from repro.statistics import jackknife, slope, t_interval
 from repro.verdicts.answers import THEORY, TOLERANCE, Test, over_means, trained_scales, within
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs, View
 from repro.verdicts.intervals import farthest
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
@@ -31,7 +33,7 @@ POWERS = {"linear": 1.0, "square root": 0.5, "exponential": np.nan}
 LAWS = {"depth.linear": Laws("linear", ("square root", "exponential"))}
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     import pandas as pd
 
     rows = []
@@ -47,7 +49,7 @@ def reduce(runs):
     return pd.DataFrame(rows)
 
 
-def added(data, kind):
+def added(data: Data, kind):
     """Numbers of pairs 1, 2, ..., and what they add to G: array (seeds, pairs)."""
     rows = data[data["kind"] == kind]
     G = rows.pivot(index="seed", columns="block", values="diagonal").to_numpy()
@@ -55,7 +57,7 @@ def added(data, kind):
     return np.arange(1, after.shape[1] + 1), after
 
 
-def exponents(data, seeds):
+def exponents(data: Data, seeds):
     """Network -> exponent, of the mean over some seeds."""
     found = {}
     for kind in KINDS:
@@ -64,16 +66,21 @@ def exponents(data, seeds):
     return found
 
 
-def measure(data, scale):
+def _exponent_of(data: Data, kind: str) -> Callable[[Sequence[int]], float]:
+    """Seeds -> the exponent of a network."""
+    return lambda seeds: exponents(data, seeds)[kind]
+
+
+def measure(data: Data, scale: str) -> Measured:
     seeds = range(data["seed"].nunique())
     # The recursion is of G's expectation, so seeds are averaged before the logarithm is taken.
-    each = [over_means(lambda s, kind=kind: exponents(data, s)[kind], seeds) for kind in KINDS]
+    each = [over_means(_exponent_of(data, kind), seeds) for kind in KINDS]
     words = ", ".join(f"{kind} {one.value:.3f}" for kind, one in zip(KINDS, each, strict=True))
     return {"depth.linear": farthest(each, 1.0, words)}
 
 
-def simulate(law, recorded, scale, rng):
-    """The same growth from first block to last, in between as a law has it."""
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
+    """The recorded growth from first block to last, in between as a law has it."""
     design = Design(recorded, ["diagonal"], ["kind", "block"], log=False)
     pairs = (recorded["block"].to_numpy() - 1) / 2
     share = pairs / pairs.max()
@@ -88,7 +95,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(len(KINDS), width=4.8)
@@ -103,8 +110,8 @@ def draw(data, scale):
             panel.plot(expected.index, expected, "-", lw=1, color=color)
         panel.plot([], [], "-", lw=1, color="0.3", label="recursions")
         draw_rivals(panel, rows)
-        found = jackknife(lambda sample, kind=kind: exponents(data, sample)[kind], seeds)
-        panel.set_title(f"{name}: exponent {found[0]:.3f}", fontsize=9)
+        measured = jackknife(_exponent_of(data, kind), seeds)
+        panel.set_title(f"{name}: exponent {measured[0]:.3f}", fontsize=9)
         panel.set_xlabel(r"block $\ell$")
         panel.set_ylabel(r"$G^{(\ell)}$, mean over tokens")
         panel.legend(loc="upper left", fontsize=8)

@@ -28,7 +28,7 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs, View
 from repro.verdicts.intervals import half_step, no_finer_than
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
@@ -79,11 +79,11 @@ LAWS = {"fig1.equivalent-lr": Laws("n^3/2", ("n", "n^1/2"))}
 MARKERS, GREYS = "osD^vPX<>*", ("0.55", "black", "0.3", *["0.4"] * 7)  # of weight decays
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return _vit.reduce(runs, "round")
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     problem = _vit.edges(data, *COMPARED)
     searched = _vit.searches(data)
     width = _vit.setting(scale, "model.width")
@@ -133,7 +133,7 @@ def at_the_end():
     return exact(max(ratios, key=lambda ratio: abs(math.log(ratio))), 2, detail=words)
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Both searches' landscapes as parabolas in log lr, with their optima as far apart as a law has
     them; the weight decays' offsets, the curvatures and the optima's middle are the recorded."""
     axes = ["strategy", "part", "lr", DECAY, "step"]
@@ -158,7 +158,7 @@ def simulate(law, recorded, scale, rng):
     return drawn.assign(lowest_error=drawn["lowest_error"].clip(0, 1))
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     searched = _vit.searches(data)
@@ -201,7 +201,7 @@ def draw(data, scale):
     return figure
 
 
-def draw_curves(panel, rows, scale, powers, colors):
+def draw_curves(panel, rows, scale: str, powers, colors):
     """Top-1 against epochs of every point of a search, a colour a rate, the optimum thick. powers,
     colors: as of `rate_styles`."""
     from repro.verdicts import drawing

@@ -16,7 +16,7 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured
 from repro.verdicts.intervals import no_finer_than
 from repro.verdicts.power import SIDES, SIGN
 from repro.verdicts.typeset import powers
@@ -71,7 +71,7 @@ DIFFERENCES = {  # claim -> what it is of
 LAWS = dict.fromkeys(("fig2.nt-better", "fig2.nt-better-long"), SIGN)
 
 
-def spikes(rows, scale):
+def spikes(rows, scale: str):
     """Seed -> how often top-1 falls by more than SPIKE below its running maximum after warm-up."""
     counts = {}
     for seed, run in rows[rows["step"] > _vit.setting(scale, "schedule.warmup")].groupby("seed"):
@@ -81,7 +81,7 @@ def spikes(rows, scale):
     return counts
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     import pandas as pd
 
     rows = {strategy: _vit.rows_of(data, strategy, "best") for strategy in PAPER}
@@ -96,8 +96,8 @@ def measure(data, scale):
     def ahead(part):
         if not (data["part"] == part).any():
             return lacking
-        both = (_vit.top1(_vit.rows_of(data, strategy, part)) for strategy in (TANGENT, STANDARD))
-        return _vit.difference(*both, pair, _vit.in_words(data, part))
+        ours, other = (_vit.top1(_vit.rows_of(data, each, part)) for each in (TANGENT, STANDARD))
+        return _vit.difference(ours, other, pair, _vit.in_words(data, part))
 
     def margin(seeds):
         means = {strategy: top1.loc[list(seeds)].mean() for strategy, top1 in best.items()}
@@ -128,12 +128,12 @@ def measure(data, scale):
     }
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     pairs = [((TANGENT, part), (STANDARD, part)) for part in PANELS]
     return _vit.set_apart(recorded, dict.fromkeys(pairs, -SIDES[law]), rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     shown = [part for part in PANELS if len(data[data["part"] == part])]

@@ -28,14 +28,14 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
-from repro.verdicts.intervals import half_step, no_finer_than
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured
+from repro.verdicts.intervals import half_step, no_finer_than, spanning
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES, SIGN, Laws
 from repro.verdicts.run_sweeps import last_step
 from studies.effective_theory._bart import STRATEGIES
 from studies.effective_theory._strategies import COMPARED
-from widthwise.checks.sweep import parabola_optimum
+from widthwise.checks.sweep import Sweep, parabola_optimum
 
 PRINTED = {"standard": 1e-3, "neural-tangent": 32.768}
 ANSWERS = (
@@ -64,7 +64,7 @@ ANSWERS = (
         kind=TRAINING,
         statement="low-rate",
         column="BART",
-        quantity="increase of the smallest validation loss when the rate falls to a quarter of the "
+        quantity="increase of the smallest validation loss when the rate falls to half of the "
         "best, standard over neural-tangent",
         expected=trained_scales(above(1, STATED)),
     ),
@@ -87,19 +87,46 @@ LAWS = {
 }
 
 
-def increase(rows, seeds):
-    """Mean over seeds of the loss at a quarter of the best rate less that at the best, in nats;
-    None where no run is at that quarter."""
-    best = _bart.SWEEP.optimum(rows).point[0]
-    low = _bart.nearest(rows["lr"].unique(), best / 4)
-    if low is None:
-        return None
-    losses = last_step(rows).fillna({_bart.METRIC: math.inf})
-    losses = losses.set_index(["lr", "seed"])[_bart.METRIC]
-    return sum(losses[(low, seed)] - losses[(best, seed)] for seed in seeds) / len(seeds)
+def increase(sweep: Sweep, seeds) -> float:
+    """Mean over seeds of the loss at half of the best rate less that at the best, in nats; NaN
+    where no run is at that half."""
+    best, some = sweep.optimum("grid"), sweep.of(seeds)
+    return float((some.at(best - 1, "grid") - some.at(best, "grid")).mean())
 
 
-def overflows(data, seeds, problem):
+def increase_from_vertex(sweep: Sweep) -> float:
+    """The same from the optimum between the grid's points: the polynomial through the mean losses
+    of all rates, at half of the vertex of a parabola, less that at the vertex."""
+    losses = sweep.mean()
+    vertex = parabola_optimum(sweep.rates, losses)
+    curve = np.polynomial.Polynomial.fit(sweep.log2, losses, len(losses) - 1)
+    return float(curve(vertex - 1) - curve(vertex))
+
+
+def robustness(sweeps: dict[str, Sweep], seeds, problem):
+    """What half of the best rate costs the standard strategy over what it costs neural-tangent."""
+    increases = {strategy: increase(sweep, seeds) for strategy, sweep in sweeps.items()}
+    lacking = [strategy for strategy, value in increases.items() if math.isnan(value)]
+    if lacking:
+        low = f"no run at half of the best rate: {', '.join(lacking)}"
+        return exact(math.nan, len(seeds), low)
+
+    # A ratio of two means: of a single seed the denominator may be about zero.
+    def ratio(standard, tangent):
+        return standard / tangent if tangent > 0 else math.inf
+
+    def of(sample):
+        return ratio(*(increase(sweeps[strategy], sample) for strategy in COMPARED))
+
+    between = ratio(*(increase_from_vertex(sweeps[strategy]) for strategy in COMPARED))
+    detail = ", ".join(f"{strategy} {value:+.3g}" for strategy, value in increases.items())
+    detail += f"; from optima between the grid's points a ratio of {between:.3g}"
+    found = over_means(of, seeds, problem, f"increase in nats: {detail}")
+    # The best may lie half a step from the grid's.
+    return spanning(found, between) if math.isfinite(between) else found
+
+
+def overflows(data: Data, seeds, problem):
     """The measurement of `fig3.overflow`; there is none without float16."""
     if _bart.SKIPPED not in data:
         return exact(math.nan, 0, "nothing can overflow: no float16 at this scale")
@@ -121,55 +148,37 @@ def overflows(data, seeds, problem):
     )
 
 
-def measure(data, scale):
-    swept = {strategy: _bart.rows_of(data, strategy, "sweep") for strategy in COMPARED}
-    best = {strategy: _bart.SWEEP.optimum(rows).point[0] for strategy, rows in swept.items()}
-    in_words = ", ".join(f"{strategy} {lr:.4g}" for strategy, lr in best.items())
+def measure(data: Data, scale: str) -> Measured:
+    sweeps = {strategy: _bart.sweep(data, strategy) for strategy in COMPARED}
+    in_words = ", ".join(f"{strategy} {s.best_rate:.4g}" for strategy, s in sweeps.items())
     edge = _bart.edges(data, *COMPARED)
     seeds = sorted(int(seed) for seed in data["seed"].unique())
 
-    def rate(strategy, sample):
-        return _bart.SWEEP.optimum(swept[strategy], sample).point[0]
-
     # The paper's optima are points of its grid, so these are points of ours.
     def distance(sample):
-        return max(
-            abs(math.log2(rate(strategy, sample) / PRINTED[strategy])) for strategy in COMPARED
-        )
+        rates = {strategy: sweep.of(sample).best_rate for strategy, sweep in sweeps.items()}
+        return max(abs(math.log2(rates[strategy] / PRINTED[strategy])) for strategy in COMPARED)
 
     # Rates that are equal may be a step apart on the grid: hence the vertex between its points.
     def octaves(sample):
         standard, tangent = (
-            _bart.vertex(swept[strategy], sample) - math.log2(_bart.factor(scale, strategy))
+            _bart.vertex(sweeps[strategy], sample) - math.log2(_bart.factor(scale, strategy))
             for strategy in COMPARED
         )
         return tangent - standard
 
-    increases = {strategy: increase(rows, seeds) for strategy, rows in swept.items()}
-    lacking = [strategy for strategy, value in increases.items() if value is None]
-    if lacking:
-        problem = f"no run at a quarter of the best rate: {', '.join(lacking)}"
-        robust = exact(math.nan, len(seeds), problem)
-    else:
-        # A ratio of two means: of a single seed the denominator may be about zero.
-        def robustness(sample):
-            standard, tangent = (increase(swept[strategy], sample) for strategy in COMPARED)
-            return standard / tangent if tangent > 0 else math.inf
-
-        detail = ", ".join(f"{strategy} {value:+.3g}" for strategy, value in increases.items())
-        robust = over_means(robustness, seeds, edge, f"increase in nats: {detail}")
     return {
         "fig3.optimum-lr": no_finer_than(
             over_seeds(distance, seeds, edge, in_words),
-            max(half_step(rows["lr"]) for rows in swept.values()),
+            max(half_step(sweep.rates) for sweep in sweeps.values()),
         ),
         "fig3.equivalent-lr": ratio_of_rates(octaves, seeds, edge, f"on the grid: {in_words}"),
-        "fig3.robust-to-low-lr": robust,
+        "fig3.robust-to-low-lr": robustness(sweeps, seeds, edge),
         "fig3.overflow": overflows(data, seeds, edge),
     }
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     design = Design(recorded, [_bart.METRIC], _bart.AXES, log=False)
     last = recorded["step"].to_numpy() == recorded["step"].max()
     octaves = np.log2(recorded["lr"].to_numpy())
@@ -183,7 +192,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def set_optima_apart(law, design, rows, curves, octaves, scale):
+def set_optima_apart(law: str, design, rows, curves, octaves, scale: str):
     """Move both sweeps until their optima are as far apart as a law has them."""
     found = {strategy: parabola_optimum(2.0**x, y, 1.0) for strategy, (x, y) in curves.items()}
     width = _bart.setting(scale, "standard", "model.width")
@@ -193,7 +202,7 @@ def set_optima_apart(law, design, rows, curves, octaves, scale):
         design.move(at, octaves, wanted - found[strategy])
 
 
-def exchange_harms(law, design, rows, curves, octaves, scale):
+def exchange_harms(law: str, design, rows, curves, octaves, scale: str):
     """Give each sweep, as far as a law says, the other's rise of the loss at lower rates."""
     best = {strategy: x[np.argmin(y)] for strategy, (x, y) in curves.items()}
     rises = {strategy: (x - best[strategy], y - y.min()) for strategy, (x, y) in curves.items()}
@@ -204,7 +213,7 @@ def exchange_harms(law, design, rows, curves, octaves, scale):
         design.mean[below, 0] += (1 - SIDES[law]) / 2 * (its - own)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(len(STRATEGIES) + 1, width=4.4, height=3.8)
@@ -230,7 +239,7 @@ def draw(data, scale):
     return figure
 
 
-def draw_rates(panel, data, scale):
+def draw_rates(panel, data: Data, scale: str):
     """Smallest loss against the matrices' rate, every strategy; rival laws' and the paper's."""
     from repro.verdicts import drawing
 
@@ -247,12 +256,12 @@ def draw_rates(panel, data, scale):
         panel.plot(finite.index, finite.mean(axis=1), **look, label=strategy)
         drawing.diverged(panel, losses.index.difference(finite.index), color)
         if best[strategy] in finite.index:
-            low = _bart.nearest(finite.index, best[strategy] / 4)
+            low = _bart.nearest(finite.index, best[strategy] / 2)
             ends = [finite.mean(axis=1)[rate] for rate in (best[strategy], low) if rate]
             panel.plot(best[strategy], ends[0], "*", ms=14, color="white", mec=color)
             if low:
                 panel.plot([low, low], ends, "-", lw=3, alpha=0.4, color=color)
-                label = f"{ends[1] - ends[0]:+.2f} at a quarter"
+                label = f"{ends[1] - ends[0]:+.2f} at half"
                 panel.plot([], [], "-", lw=3, alpha=0.4, color=color, label=label)
     width = _bart.setting(scale, "standard", "model.width")
     rivals = {
@@ -279,7 +288,7 @@ FIGURE = Figure(
         "Validation loss of BART against updates, a curve a learning rate: mean over seeds, band: "
         "range over seeds (Dinan et al., Figure 3). Thick: the best rate; dashed: higher ones. In "
         "brackets the smallest loss along the run, mean over seeds. Right: that against the rate "
-        "of the matrices, a mark a seed, stars the best; thick: the rise at a quarter of it; "
+        "of the matrices, a mark a seed, stars the best; thick: the rise at half of it; "
         "dashed: the paper's rate for both, and where rival laws have neural-tangent's best "
         "(widths and data are not the paper's)."
     ),

@@ -3,10 +3,21 @@
 from figures.effective_theory import _bart
 from figures.effective_theory._bart import METRIC, STRATEGIES, reduce
 from figures.effective_theory._strategies import style
-from repro.verdicts.answers import TOLERANCE, TRAINING, Test, inside, over_seeds
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.answers import (
+    TOLERANCE,
+    TRAINING,
+    Reading,
+    Test,
+    below,
+    inside,
+    over_means,
+    over_seeds,
+)
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, View
+from repro.verdicts.power import SIDES, SIGN
 from studies.effective_theory._strategies import COMPARED
 
+SIZE, sized = _bart.size(_bart.SWEEPS["standard"], "fig4", "BART")
 ANSWERS = (
     Test(
         id="fig4.marginal",
@@ -15,6 +26,7 @@ ANSWERS = (
         column="BART",
         quantity="smallest validation loss along the run (nats), standard minus neural-tangent",
         expected={
+            "reduced": below(0),
             "paper": inside(
                 -0.05,
                 0,
@@ -23,10 +35,17 @@ ANSWERS = (
             ),
         },
     ),
+    Reading(
+        id="fig4.between",
+        words="the same at each sweep's optimum between the points of its grid, by parabolas",
+        beside="the test's, where the grid's step favours neither strategy",
+    ),
+    *SIZE,
 )
+LAWS = {"fig4.marginal": SIGN}
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     # Each run by the lowest of its validation losses, which is what the rates were chosen by.
     losses = {
         strategy: _bart.best_runs(data, strategy).groupby("seed")[METRIC].min()
@@ -40,10 +59,25 @@ def measure(data, scale):
         return float(standard - tangent)
 
     detail = ", ".join(f"{strategy} {loss.mean():.4g}" for strategy, loss in losses.items())
-    return {"fig4.marginal": over_seeds(difference, seeds, edges, detail)}
+
+    sweeps = {strategy: _bart.sweep(data, strategy) for strategy in COMPARED}
+
+    def between(sample):
+        standard, tangent = (_bart.lowest_between(sweeps[s], sample) for s in COMPARED)
+        return standard - tangent
+
+    return sized(scale) | {
+        "fig4.marginal": over_seeds(difference, seeds, edges, detail),
+        "fig4.between": over_means(between, sweeps["standard"].seeds, edges),
+    }
 
 
-def draw(data, scale):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
+    ours, other = ({"part": "best", "strategy": strategy} for strategy in COMPARED)
+    return _bart.set_apart(recorded, ours, other, SIDES[law], rng)
+
+
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, ((curves, difference),) = drawing.panels(2, width=4.8, height=3.8)
@@ -80,7 +114,9 @@ FIGURE = Figure(
     studies=("effective_theory/bart",),
     view=View("step", "valid_loss", {"part": "best"}),
     answers=ANSWERS,
+    laws=LAWS,
     reduce=reduce,
     measure=measure,
     draw=draw,
+    simulate=simulate,
 )

@@ -5,7 +5,7 @@ import numpy as np
 from figures.effective_theory import _further
 from repro.statistics import left_out_interval, slope
 from repro.verdicts.answers import THEORY, TOLERANCE, Measurement, Test, all_scales, within
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs, View
 from repro.verdicts.intervals import farthest
 from repro.verdicts.noise import Design
 from repro.verdicts.power import AS_CLAIMED, Laws
@@ -45,7 +45,7 @@ LAWS = {
 }
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     import pandas as pd
 
     table = runs[GRID].assign(kind=[_encoders.label(model) for model in runs[GRID]["model"]])
@@ -86,7 +86,7 @@ def distance(means, expected):
     return result
 
 
-def over_blocks(data):
+def over_blocks(data: Data):
     """Sums over blocks of what `errors` needs: (kind, quantity, batch left out) -> widths, and
     array (widths, [square, noise, size])."""
     keys = ["kind", "quantity", "left_out"]
@@ -113,7 +113,7 @@ def fit(widths, values):
     return power, np.exp(intercept) * widths[-1] ** power
 
 
-def exponents(data):
+def exponents(data: Data):
     """(kind, quantity) -> exponent, its interval, noise over fitted error at the widest n."""
     seeds, sums = int(data["seeds"].iloc[0]), over_blocks(data)
     found = {}
@@ -126,7 +126,7 @@ def exponents(data):
     return found
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     # The theory gives expectations: batches are averaged, and the noise that is left in the squared
     # error of their mean is subtracted, so only leaving batches out says how sure an exponent is.
     seeds = int(data["seeds"].iloc[0])
@@ -140,24 +140,24 @@ def measure(data, scale):
     inside = data[data["quantity"].isin(QUANTITIES) & data["kind"].isin(KINDS)]
     detail += f"; attention's expectation: to {inside['accuracy'].max():.1g} an entry"
     problem = f"noise at the widest n over the fitted error: {', '.join(noisy)}" if noisy else ""
-    each = [Measurement(*value[:3], seeds, problem) for value in found.values()]
+    each = [Measurement(a, b, c, seeds, problem) for a, b, c, *_ in found.values()]
     one_over_n = farthest(each, -1.0, detail)
     widths, ratios = contact_ratios(data)
     words = ", ".join(f"{ratio:.3f}" for ratio in ratios[0])
     words = f"ratio {words} at n = {', '.join(f'{n:.0f}' for n in widths)}"
     return {
         "kernels.one-over-n": one_over_n,
-        "kernels.contact": Measurement(*contact_exponent(data), seeds, detail=words),
+        "kernels.contact": Measurement(*contact_exponent(data), seeds, "", words),
     }
 
 
-def head(data, kind, quantity):
+def head(data: Data, kind, quantity):
     """Rows of the head's kernel by width, nothing left out."""
     rows = data[(data["kind"] == kind) & (data["quantity"] == quantity) & (data["left_out"] == -1)]
     return rows.set_index("width").sort_index()
 
 
-def contact_ratios(data):
+def contact_ratios(data: Data):
     """Widths, and what tied outputs get at their own words over n C_WE^2 / (G + eps): (batch left
     out, the first of them none; widths)."""
     rows = data[data["kind"] == "language"]
@@ -172,14 +172,14 @@ def contact_ratios(data):
     return ratios.columns.to_numpy(float), ratios.to_numpy()
 
 
-def contact_exponent(data):
+def contact_exponent(data: Data) -> tuple[float, float, float]:
     """Exponent in n of |ratio - 1|, and its interval."""
     widths, ratios = contact_ratios(data)
     powers = [slope(np.log(widths), np.log(np.abs(each - 1))) for each in ratios]
     return powers[0], *left_out_interval(powers[0], powers[1:])
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Squared errors and contact terms as a law has them, and other batches.
 
     The table has no batches but what is left without each; of these their parts are found
@@ -251,7 +251,7 @@ def set_contact(design, power):
     design.mean[own, 1] = plain + added[first] * (widths / widths[first]) ** power
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     networks = _further.names(data, KINDS)
@@ -275,7 +275,7 @@ def draw(data, scale):
     return figure
 
 
-def draw_blocks(axes, data, kind):
+def draw_blocks(axes, data: Data, kind):
     """Mean entries of G and F by block at the extreme widths, and the recursions."""
     rows = data[(data["kind"] == kind) & (data["left_out"] == -1)]
     widths = sorted(rows["width"].unique())
@@ -305,7 +305,7 @@ def draw_blocks(axes, data, kind):
     axes.legend(loc="upper left", fontsize=8)
 
 
-def draw_errors(axes, data, kind, found, drawing):
+def draw_errors(axes, data: Data, kind, found, drawing):
     """Relative errors against width, their noise and fitted powers. found: from `exponents`."""
     series = {"G": r"$G$", "F": r"$F$", "output": "output"}
     highest = 0.0
@@ -333,7 +333,7 @@ def draw_errors(axes, data, kind, found, drawing):
     axes.legend(loc="lower left", fontsize=8)
 
 
-def draw_head(axes, data, kind, drawing):
+def draw_head(axes, data: Data, kind, drawing):
     """Kernel of the outputs against width, and the contact term of a tied head."""
     rows = head(data, kind, "output")
     names = ("same image", "two images") if kind == "vision" else ("same token", "two tokens")

@@ -1,7 +1,7 @@
 """How many parameters the paper's models have."""
 
 from repro.verdicts.answers import ARITHMETIC, STATED, Expectation, Test, all_scales, exact
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
 from repro.verdicts.typeset import Table
 
 VIT = "effective_theory/vit_parameters/count"
@@ -64,7 +64,7 @@ ANSWERS = tuple(
 )
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     import pandas as pd
 
     by_width = {1_024: "bart", 2_048: "r2c2"}
@@ -73,7 +73,7 @@ def reduce(runs):
     return pd.concat(tables, ignore_index=True)[["model", "parameter", "kind", "count"]]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     totals = data.groupby("model")["count"].sum()
     return {
         f"parameters.{model}": exact(total, detail=f"{total:,.0f}")
@@ -86,7 +86,7 @@ def term(parameter):
     return TERMS.get(parameter.split(".")[0], "attention and MLP")
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     rows = []
     for model, terms in SUMS.items():
         own = data[data["model"] == model]

@@ -19,7 +19,7 @@ from repro.verdicts.answers import (
     over_means,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured
 from repro.verdicts.power import SIDES, SIGN
 from studies.effective_theory._strategies import COMPARED, STANDARD, TANGENT
 
@@ -34,7 +34,6 @@ PLACES = {  # under what name -> the parts shown
     "order one,\n3x": ("order_one_long",),
 }
 PARTS = [part for parts in PLACES.values() for part in parts]
-WHERE = "II.1.E, footnote 44"
 TOP1 = "largest top-1 in percentage points, "
 LARGE = "both with positions of standard deviation 1 and tuned anew"
 MATCHED = "its head's rate over its matrices' as at the paper's n / n_out"
@@ -135,20 +134,20 @@ SHARES = {"positions.share": "positions_raised", "positions.size": "order_one"}
 LAWS = {test.id: SIGN for test in ANSWERS if isinstance(test, Test)}
 
 
-def there(seeds, arm, beside):
-    """The arm; of runs as printed those of `best`, where no others have the seeds of the arm that
-    they stand beside. seeds: of every arm."""
+def arm_or_best(seeds, arm, beside):
+    """The arm itself; `best` in the place of `printed` where that lacks seeds of the arm it is
+    compared with. seeds: arm -> its seeds."""
     strategy, part = arm
     its, wanted = (seeds.get(each, set()) for each in (arm, beside))
     return (strategy, "best") if part == "printed" and not (its and wanted <= its) else arm
 
 
-def seeds_of(data):
+def seeds_of(data: Data):
     """Arm -> its seeds."""
     return {arm: set(rows["seed"]) for arm, rows in data.groupby(["strategy", "part"])}
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     top1 = {arm: _vit.top1(rows) for arm, rows in data.groupby(["strategy", "part"])}
     seeds = seeds_of(data)
     problems = {
@@ -160,16 +159,16 @@ def measure(data, scale):
 
     measured = {}
     for claim, (_, *compared) in COMPARISONS.items():
-        pair = [there(seeds, arm, compared[0]) for arm in compared]
+        pair = [arm_or_best(seeds, arm, compared[0]) for arm in compared]
         if all(arm in top1 for arm in pair):
             words = "; ".join(_vit.arm_in_words(data, *arm) for arm in pair)
-            found = [top1[arm] for arm in pair]
-            measured[claim] = _vit.difference(*found, problem(pair[0][1]), words)
+            one, other = (top1[arm] for arm in pair)
+            measured[claim] = _vit.difference(one, other, problem(pair[0][1]), words)
         else:
             measured[claim] = exact(math.nan, 0, "no such runs at this scale")
     for claim, part in SHARES.items():
         three = ((STANDARD, "printed"), (STANDARD, part), (TANGENT, "printed"))
-        arms = [there(seeds, arm, three[1]) for arm in three]
+        arms = [arm_or_best(seeds, arm, three[1]) for arm in three]
         if not all(arm in top1 for arm in arms):
             measured[claim] = exact(math.nan, 0, "no such runs at this scale")
             continue
@@ -185,11 +184,11 @@ def measure(data, scale):
     return measured
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Each difference as large as recorded, on the paper's side, none, or on the other side."""
     seeds = seeds_of(recorded)
     sides = {
-        tuple(there(seeds, arm, pair[0]) for arm in pair): (
+        tuple(arm_or_best(seeds, arm, pair[0]) for arm in pair): (
             SIDES[law] if claim == "positions.lowered" else -SIDES[law]
         )
         for claim, (_, *pair) in COMPARISONS.items()
@@ -197,7 +196,7 @@ def simulate(law, recorded, scale, rng):
     return _vit.set_apart(recorded, sides, rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(1, 2, width=8.0, height=3.0)
@@ -222,7 +221,7 @@ def draw(data, scale):
     return figure
 
 
-def small(data, scale):
+def small(data: Data, scale: str) -> Drawn:
     """The runs as in the paper, and with faster or slower positions."""
     from repro.verdicts import drawing
 
@@ -231,9 +230,9 @@ def small(data, scale):
     return figure
 
 
-def draw_runs(panel, data, places):
+def draw_runs(panel, data: Data, places):
     """A column of circles for every strategy at every place; returns those that are there."""
-    names = []
+    names: list[str] = []
     for name, parts in places.items():
         shown = False
         for strategy, shift in zip(COMPARED, (-0.2, 0.2), strict=True):

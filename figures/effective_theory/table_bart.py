@@ -4,7 +4,7 @@ import numpy as np
 
 from repro.statistics import slope
 from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most, exact
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
 from repro.verdicts.typeset import Table
 from widthwise.parametrization import format_power, tied_multiplier
 
@@ -43,7 +43,7 @@ ANSWERS = (
 )
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     columns = ["parametrization", "model.width", "parameter"]
     return runs[STUDY][[*columns, "lr", "weight_decay", "init_std"]]
 
@@ -55,33 +55,33 @@ def group(parameter):
     return GROUPS[1] if parameter.endswith("positions.weight") else GROUPS[2]
 
 
-def found(data, strategy):
+def measured_powers(data: Data, strategy):
     """Group -> (measured standard deviation, power of n in the rate), the farthest of a group."""
     stds, powers, _ = PRINTED[strategy]
     result = {}
     rows = data[data["parametrization"] == strategy]
     for name, std, power in zip(GROUPS, stds, powers, strict=True):
         own = rows[rows["parameter"].map(group) == name]
-        spread = max(own["init_std"], key=lambda value, std=std: abs(value / std - 1))
+        spread = max(own["init_std"], key=lambda value: abs(value / std - 1))
         slopes = [
             slope(np.log(part["model.width"]), np.log(part["lr"]))
             for _, part in own.groupby("parameter")
         ]
-        result[name] = spread, max(slopes, key=lambda value, power=power: abs(value - power))
+        result[name] = spread, max(slopes, key=lambda value: abs(value - power))
     return result
 
 
-def rescaling(data, strategy):
+def rescaling(data: Data, strategy):
     """Power of n in the model's N_rescale."""
     widths = np.sort(data["model.width"].unique())
     return slope(np.log(widths), np.log([tied_multiplier(strategy, n) for n in widths]))
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     powers, spreads = [], []
     for strategy, (stds, printed, rescale) in PRINTED.items():
         for (spread, power), std, expected in zip(
-            found(data, strategy).values(), stds, printed, strict=True
+            measured_powers(data, strategy).values(), stds, printed, strict=True
         ):
             powers.append(abs(power - expected))
             spreads.append(abs(spread / std - 1))
@@ -91,12 +91,12 @@ def measure(data, scale):
     return {f"table_bart.{name}": exact(v) for name, v in values.items()}
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     rows = []
     for i, name in enumerate(GROUPS):
         row = [name]
         for strategy, (stds, powers, _) in PRINTED.items():
-            spread, power = found(data, strategy)[name]
+            spread, power = measured_powers(data, strategy)[name]
             row += [f"{stds[i]:g} | {spread:.4f}", ""]
             row += [f"{power_words(powers[i])} | n^{power:z.3f}"]
         rows.append(row)

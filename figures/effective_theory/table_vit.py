@@ -1,7 +1,9 @@
 """Table II.1.E: initial spread and relative learning rates of the ViT's parameters."""
 
+from typing import Any
+
 from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most, exact
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
 from repro.verdicts.typeset import Table
 
 STUDY = "effective_theory/vit_parameters/strategies"
@@ -18,7 +20,7 @@ GROUPS = {  # parameter -> its row
     "head.bias": "head biases",
 }
 # Printed exponents: strategy -> (head's initial n^, patchify's n^, positions' n^, matrices' n^)
-PRINTED = {
+PRINTED: dict[str, tuple[Any, ...]] = {
     "SP": (-1 / 2, None, None, None),
     "neural-tangent": (-1 / 2, -1 / 2, -1 / 2, -1 - 1 / 2),
     "hybrid": (-3 / 4, -1 / 4, -1 / 4, -1 - 1 / 4),
@@ -60,11 +62,11 @@ def printed(strategy, parameter):
     return sharp * N**-0.5, 1.0 if uniform else N**matrices
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return runs[STUDY]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     factors, spreads = [], []
     for row in data.itertuples():
         std, factor = printed(row.parametrization, row.parameter)
@@ -76,7 +78,7 @@ def measure(data, scale):
     }
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     built = data.set_index(["parametrization", "parameter"])
     rows = []
     for parameter, words in GROUPS.items():

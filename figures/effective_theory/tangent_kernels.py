@@ -1,6 +1,7 @@
 """Neural tangent kernels at initialization by group, measured at growing width, and I.3's means."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from repro.verdicts.answers import (
     trained_scales,
     within,
 )
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs, View
 from repro.verdicts.intervals import farthest
 from repro.verdicts.noise import Design
 from repro.verdicts.power import AS_CLAIMED, Laws
@@ -41,7 +42,6 @@ FARTHEST = "the farthest over groups and networks"
 # At smoke few draws of small widths, whose terms of order 1/n change exponents by 0.1 and more,
 # leave them to noise.
 POWERS = all_scales(within(0, 0.15, TOLERANCE, "a round figure; rivals are 1/2 away"))
-EVERY_EQUATION = "eq. 1.98 with 1.117 to 1.190"
 FEW_DRAWS = "room for the scatter of this many draws; a round figure, held against no rival"
 LEFT_OVER = (
     "|measured / recursion - 1| by a line in 1/n at 1/n = 0 (two tokens: of the same token's "
@@ -110,7 +110,7 @@ LAWS = dict.fromkeys(
 KEYS = ["kind", "s", "group"]
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     import pandas as pd
 
     plain, others = runs[GRID].assign(s=0.0), runs[S_FAMILY]
@@ -173,7 +173,7 @@ def each_part(of, names, seeds):
     ]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     sgd, adamw = ("diagonal", "sgd"), ("normalized", "adam")
     heads = at_head(data)
     cases = {
@@ -197,13 +197,13 @@ def measure(data, scale):
     return measured
 
 
-def every_block(data, kind):
+def every_block(data: Data, kind):
     """Rows of the width at which every block was looked at."""
     rows = data[(data["kind"] == kind) & (data["s"] == 0)]
     return rows[rows["width"] == rows.loc[rows["block"] == 1, "width"].max()]
 
 
-def totals(data, kind, entry="diagonal"):
+def totals(data: Data, kind, entry="diagonal"):
     """Blocks, kernels with s = 0 factors of SGD (seeds, blocks), and the expected ones (blocks)."""
     rows = every_block(data, kind)
     found = [
@@ -215,7 +215,7 @@ def totals(data, kind, entry="diagonal"):
     return found[0].columns.to_numpy(), found[0].to_numpy(), found[1].iloc[0].to_numpy()
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Every part as a law has it, with the recorded noise between seeds."""
     import pandas as pd
 
@@ -241,7 +241,7 @@ def simulate(law, recorded, scale, rng):
     return drawn
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     networks = _further.names(data, KINDS)
@@ -279,10 +279,11 @@ def draw_exponents(axes, heads, kind, value, factor):
         values, groups = by_seed(head, value, factored)
         places = np.arange(len(groups)) + 0.18 * (i - 1.5)
         found = interval(values, head.widths)
-        drawing.bars(axes, places, found, ms=3.5, label=label, **{"lw": 1} | style)
+        look: dict[str, Any] = {"lw": 1, **style}
+        drawing.bars(axes, places, found, ms=3.5, label=label, **look)
     if kind not in KINDS:
-        words = {"rotation": 60, "ha": "right", "fontsize": 7}
-        axes.set_xticks(range(len(groups)), groups, **words)
+        slanted = {"rotation": 60, "ha": "right", "fontsize": 7}
+        axes.set_xticks(range(len(groups)), groups, **slanted)
         axes.set_ylabel("exponent in $n$")
         return
     law = stated(kind, groups, value)
@@ -312,7 +313,7 @@ def interval(values, widths):
     return [(power, *each) for power, each in zip(whole, ends, strict=True)]
 
 
-def draw_errors(axes, data, kind):
+def draw_errors(axes, data: Data, kind):
     """Errors of each part at every width, and where a line in 1/n has them at 1/n = 0."""
     from repro.verdicts import drawing
 
@@ -340,7 +341,7 @@ def draw_errors(axes, data, kind):
     axes.set_ylabel("less recursion, % of the part")
 
 
-def draw_blocks(axes, data, kind, drawing):
+def draw_blocks(axes, data: Data, kind, drawing):
     """Tangent kernels of every block, all groups together, measured and by the recursions."""
     for entry, label, color in (
         ("diagonal", "same token", drawing.COLORS[0]),

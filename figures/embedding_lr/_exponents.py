@@ -7,6 +7,7 @@ import numpy as np
 
 from repro.statistics import slope
 from repro.verdicts.answers import over_means
+from repro.verdicts.figure import Data
 from repro.verdicts.typeset import Table
 from widthwise.parametrization import format_power
 
@@ -15,14 +16,14 @@ STUDY = "embedding_lr/parametrizations"
 DRAWN = "a variance is estimated from drawn weights; printed powers are 1/2 apart or more"
 KINDS = ("embedding", "output", "hidden")
 # Printed exponents of d: (init variance, Adam lr) per kind, Table 2 (Table 1 is its muP rows).
-PRINTED = {
+PRINTED: dict[str, dict[str, tuple[float, float]]] = {
     "SP": {"embedding": (0, 0), "output": (-1, 0), "hidden": (-1, 0)},
     "muP": {"embedding": (0, 0), "output": (-2, -1), "hidden": (-1, -1)},
     "LVP": {"embedding": (-1, -0.5), "output": (-1, -1), "hidden": (-1, -1)},
 }
 
 
-def exponents(data, seeds):
+def exponents(data: Data, seeds):
     """(parametrization, kind, parameter) -> measured exponents of (init variance, lr)."""
     rows = data[data["seed"].isin(list(seeds))]
     result = {}
@@ -34,7 +35,7 @@ def exponents(data, seeds):
     return result
 
 
-def largest_error(data, seeds, names):
+def largest_error(data: Data, seeds, names):
     return max(
         abs(measured - printed)
         for (name, kind, _), found in exponents(data, seeds).items()
@@ -43,11 +44,11 @@ def largest_error(data, seeds, names):
     )
 
 
-def measurement(data, names):
+def measurement(data: Data, names):
     return over_means(lambda sample: largest_error(data, sample, names), data["seed"].unique())
 
 
-def table(data, names):
+def table(data: Data, names):
     found = exponents(data, sorted(data["seed"].unique()))
     rows = []
     for name in names:
@@ -56,7 +57,7 @@ def table(data, names):
             for kind in KINDS:
                 printed = PRINTED[name][kind][i]
                 measured = [v[i] for key, v in found.items() if key[:2] == (name, kind)]
-                farthest = max(measured, key=lambda value, p=printed: abs(value - p))
+                farthest = max(measured, key=lambda value: abs(value - printed))
                 row.append(f"{format_power(printed)}  (measured d^{farthest + 0:.3f})")
             rows.append(row)
     return Table(["parametrization", "power of", *(f"{kind} weights" for kind in KINDS)], rows)

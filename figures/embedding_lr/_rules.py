@@ -19,6 +19,7 @@ from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
     Measurement,
+    Prediction,
     Test,
     above,
     over_both,
@@ -121,10 +122,11 @@ def measure(
 def loss_at(sweep: Sweeps, width: float, seeds: Sequence[int], log2_rate: np.ndarray) -> np.ndarray:
     """Mean loss over seeds at any rates, by a cubic through the nearest four of the grid.
 
-    Infinite beyond the ends of the grid, and where one of the grid's two neighbours diverged.
+    Infinite beyond the ends of the grid, and where one of the grid's two neighbours diverged, with
+    whatever seed: a rate at which some do is as little chosen as one at which all do.
     """
     x, y = sweep[width].log2, sweep[width].mean(seeds)
-    finite = np.isfinite(y)
+    finite = np.isfinite(y) & np.isfinite(sweep[width].mean())
     asked = np.atleast_1d(log2_rate)
     diverged = np.interp(asked, x, np.where(finite, 0.0, 1.0), left=1, right=1) > 0
     result = np.full(len(asked), np.inf)
@@ -267,10 +269,17 @@ def small(sweep: Sweeps, scale: str):
     return figure
 
 
-def draw(sweep: Sweeps, scale: str, label, optimum: str = "optimum", tuning: Sweeps | None = None):
+def draw(
+    sweep: Sweeps,
+    scale: str,
+    label,
+    predicted: Prediction,
+    optimum: str = "optimum",
+    tuning: Sweeps | None = None,
+):
     """Losses, optima, slopes by every estimator and costs, as a figure of four panels.
 
-    label: of a width. optimum: label of the optima.
+    label: of a width. predicted: of the slope. optimum: label of the optima.
     """
     from repro.verdicts import drawing
 
@@ -280,6 +289,6 @@ def draw(sweep: Sweeps, scale: str, label, optimum: str = "optimum", tuning: Swe
     _sweep.draw_losses(losses, sweep, window, label)
     (power,) = numbers("embedding_lr", "fig3.sqrt-d-rule")
     _sweep.draw_optima(optima, sweep, window, optimum, "black", paper=power)
-    _sweep.draw_estimates(slopes, sweep, window, power)
+    _sweep.draw_estimates(slopes, sweep, window, power, predicted)
     draw_costs(costs, _sweep.shared(sweep), tuning)
     return figure

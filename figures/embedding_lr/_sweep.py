@@ -8,7 +8,7 @@ import numpy as np
 
 from repro.core.study import SCALES
 from repro.statistics import estimate, of_jackknife, slope, t_interval
-from repro.verdicts.answers import Measurement, over_seeds
+from repro.verdicts.answers import Measurement, Prediction, over_seeds
 from repro.verdicts.intervals import in_words, joined, of_estimators
 from repro.verdicts.optimum import PAPER_WINDOW, Optimum, grid_optimum, window_optimum
 from repro.verdicts.run_sweeps import sweep_of
@@ -72,7 +72,7 @@ def slope_of(sweep: Sweeps, seeds: Sequence[int], window: float, reach: float = 
 
 
 def centre_slope(sweep: Sweeps, seeds: Sequence[int], window: float) -> float:
-    """The same by the centre of the window on the interpolated curve."""
+    """`slope_of` by the centre of the window on the interpolated curve."""
     found = optima(sweep, seeds, window)
     return slope(np.log2(list(found)), [o.centre for o in found.values()])
 
@@ -269,7 +269,7 @@ def draw_losses(axes, sweep: Sweeps, window: float, label) -> None:
     log2_axis(axes.xaxis)
     axes.set_xlabel(r"embedding learning rate $\eta_E$")
     axes.set_ylabel("training loss (nats per token)")
-    axes.legend(ncols=3, **ABOVE)
+    axes.legend(ncols=2, **ABOVE)
 
 
 def with_intervals(sweep: Sweeps, window: float, found: dict[float, Optimum]) -> np.ndarray:
@@ -324,7 +324,8 @@ def draw_optima(
                 label=f"by the paper's {PAPER_WINDOW:.0%} rule: {slope_words(by_rule)}",
             )
         name = f"paper: $d^{{{paper:g}}}$"
-        laws = {name: paper, "muP: $d^0$": 0, "SP: $d^{-1}$": -1}
+        others = {"muP: $d^0$": 0, "SP: $d^{-1}$": -1}
+        laws = {name: paper} | {law: power for law, power in others.items() if power != paper}
         guides(axes, d, each[0, 0], laws, name)
     for width, optimum in found.items():
         if optimum.at_edge:
@@ -345,11 +346,11 @@ def draw_optima(
     axes.legend(**ABOVE)
 
 
-def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
+def draw_estimates(axes, sweep: Sweeps, window: float, paper: float, predicted: Prediction) -> None:
     """The slope by every estimator and over the two largest widths, with 95 % intervals.
 
-    Shaded: the interval that is judged, before rival laws widen it. paper: the slope that the
-    paper prints.
+    Shaded: the interval that is judged, before rival laws widen it, and what the paper's formula
+    allows at these sizes. paper: the slope that the paper prints.
     """
     from repro.verdicts.drawing import PAPER, bars
 
@@ -370,9 +371,12 @@ def draw_estimates(axes, sweep: Sweeps, window: float, paper: float) -> None:
     if math.isfinite(judged.high - judged.low):
         span = {"color": "0.9", "lw": 0, "zorder": 0, "label": "before it is widened"}
         axes.axvspan(judged.low, judged.high, **span)
+    theorem = {"color": PAPER, "alpha": 0.12, "lw": 0, "zorder": 0}
+    name = f"{predicted.formula.partition(' with')[0]} at these sizes"
+    axes.axvspan(predicted.low, predicted.high, **theorem, label=name)
     axes.axvline(paper, ls="--", lw=1, color=PAPER, zorder=1, label=f"the paper's {paper:g}")
     axes.axvline(0, ls="--", lw=1, color="0.6", zorder=1, label="muP's 0")
     axes.set_yticks(range(len(each)), names, fontsize=7)
     axes.set_ylim(len(each) - 0.5, -0.5)
     axes.set_xlabel(r"slope of $\log \eta_E^*$ against $\log d$")
-    axes.legend(ncols=3, **ABOVE)
+    axes.legend(ncols=2, **ABOVE)

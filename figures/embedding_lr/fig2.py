@@ -13,7 +13,7 @@ from repro.verdicts.answers import (
     between,
     exact,
 )
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs, View
 from repro.verdicts.power import Laws
 from repro.verdicts.printed import numbers
 
@@ -58,11 +58,11 @@ LAWS = {
 }
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return runs["embedding_lr/frequencies"]
 
 
-def fits(data):
+def fits(data: Data):
     """Vocabulary size -> (Zipf, Zipf-Mandelbrot), over every rank with an occurrence.
 
     The ranks are evenly spaced in log rank, so each decade of ranks weighs the same.
@@ -77,7 +77,7 @@ def fits(data):
     return result
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     found = fits(data)
     words = []
     for size, (plain, mandelbrot) in found.items():
@@ -103,7 +103,7 @@ def measure(data, scale):
     }
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Counts of as many tokens, each type's drawn by itself, at the recorded ranks; of a rank that
     a law leaves without a token there is none."""
     import numpy as np
@@ -122,7 +122,7 @@ def simulate(law, recorded, scale, rng):
     return drawn[drawn["count"] > 0]
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     import numpy as np
 
     from repro.verdicts import drawing

@@ -1,17 +1,22 @@
 """Theorem 1's mechanism in the decoder: one sign step on the real loss, against width."""
 
+from typing import Any
+
 import numpy as np
 
+from repro.theory import sign_sgd
 from repro.verdicts import widths
 from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
+    Condition,
+    Prediction,
     Reading,
     Test,
     trained_scales,
     within,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 from repro.verdicts.printed import numbers
@@ -21,6 +26,7 @@ from studies.embedding_lr.decoder_step import STAGES
 STUDIES = tuple(f"embedding_lr/decoder_step/{stage}" for stage in STAGES)
 WIDTH, VOCABULARY, INIT, NORM = "model.width", "data.vocab_size", "init.embedding", "model.norm"
 SMALL_INIT, UNIT_INIT = "LVP", "SP"  # standard deviations d^-1/2 and 1
+SMALL = 32  # the vocabulary that does not
 EIGHT = "8d"  # the vocabulary that grows with the width
 CHANGE, ALONG = "change", "along_residual"
 STEP = {
@@ -29,8 +35,16 @@ STEP = {
     "workstation": 4096,
     "paper": 4096,
 }  # the large vocabulary of a scale
-SECTION = "Section 3.1, Theorem 2; Section 3, extension to transformers"
 NO_RIVAL = "a round figure; the rival, a vocabulary without effect, is 1/2 away"
+
+
+def not_below(data: Data, scale: str) -> str:
+    """That the small vocabulary is not below every width."""
+    narrowest = data.loc[data[VOCABULARY] == SMALL, WIDTH].min()
+    return f"m = {SMALL} at d = {narrowest}" if narrowest <= SMALL else ""
+
+
+BELOW_WIDTH = Condition("a vocabulary below the width (Theorem 2)", not_below)
 
 
 def of_theorem(name, column, quantity, value, tolerance, why=NO_RIVAL, smallest="reduced"):
@@ -41,6 +55,7 @@ def of_theorem(name, column, quantity, value, tolerance, why=NO_RIVAL, smallest=
         column=column,
         quantity=f"exponent of d in the ratio eta_E / eta_W that balances both changes, {quantity}",
         expected=trained_scales(within(value, tolerance, TOLERANCE, why), smallest),
+        conditions=(BELOW_WIDTH,) if value == 0 else (),
     )
 
 
@@ -95,7 +110,7 @@ ABOUT = {
     "mechanism.ratio-one-vocabulary": (None, SMALL_INIT, "post"),
     "mechanism.ratio-unit-init": (EIGHT, UNIT_INIT, "post"),
     "mechanism.ratio-pre-norm": (EIGHT, SMALL_INIT, "pre"),
-    "mechanism.mup-regime": (32, SMALL_INIT, "post"),
+    "mechanism.mup-regime": (SMALL, SMALL_INIT, "post"),
 }
 THEOREM, NO_VOCABULARY = "Theorem 2", "vocabulary without effect"
 LAWS = {
@@ -104,17 +119,17 @@ LAWS = {
 }
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return gathered(runs, lambda name: {})
 
 
-def rows_of(data, vocabulary, init, norm):
+def rows_of(data: Data, vocabulary, init, norm):
     """Whether a row has this vocabulary (EIGHT: 8 per unit of width), init and norm."""
     size = 8 * data[WIDTH] if vocabulary == EIGHT else vocabulary
     return (data[VOCABULARY] == size) & (data[INIT] == init) & (data[NORM] == norm)
 
 
-def chosen(data, vocabulary, init, norm):
+def chosen(data: Data, vocabulary, init, norm):
     """These rows."""
     return data[rows_of(data, vocabulary, init, norm)]
 
@@ -134,12 +149,12 @@ def exponent(rows, metric, detail=""):
     return widths.exponent(log_ratios(rows, metric), detail)
 
 
-def about(claim_id, scale):
+def about(claim_id, scale: str):
     vocabulary, init, norm = ABOUT[claim_id]
     return STEP[scale] if vocabulary is None else vocabulary, init, norm
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     found = {}
     for name in ABOUT:
         rows = chosen(data, *about(name, scale))
@@ -151,28 +166,54 @@ def measure(data, scale):
     return found | {"mechanism.along-residual": exponent(rows, ALONG)}
 
 
-def simulate(law, recorded, scale, rng):
-    """Every claim's rows with the exponent that a law says, by moving the output's changes."""
+def predict(data: Data, scale: str) -> dict[str, Prediction]:
+    """Theorem 1's ratio at the widths and vocabularies of the rows, between that over the text and
+    that for the most frequent token; the limit is Theorem 2's."""
+    found = {}
+    for name, (vocabulary, init, _) in ABOUT.items():
+        sizes = chosen(data, *about(name, scale))[[WIDTH, VOCABULARY]].drop_duplicates()
+        if sizes.empty:  # smoke has one norm
+            continue
+        ends = [
+            sign_sgd.ratio_slope(*sizes.to_numpy().T, rank=rank) + spread(init)
+            for rank in (None, 0)
+        ]
+        limit = (vocabulary != SMALL) / 2 + spread(init)
+        found[name] = Prediction(min(ends), max(ends), limit, "Theorem 1")
+    return found
+
+
+def spread(init: str) -> float:
+    """Exponent of d in sigma_E / sigma_W."""
+    return 0.5 if init == UNIT_INIT else 0.0
+
+
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
+    """Every claim's rows with the exponent that a law says, by moving the output's changes. The
+    theorem's is for the most frequent token at the recorded sizes, a large vocabulary's at m = 8d,
+    and without an effect of the vocabulary both layers change alike."""
     design = Design(recorded, [CHANGE], ["layer", WIDTH, VOCABULARY, INIT, NORM])
     for name in ABOUT:
-        vocabulary, init, _ = ABOUT[name]
-        large = law != NO_VOCABULARY and (vocabulary != 32 or law != THEOREM)
-        wanted = 0.5 * large + 0.5 * (init == UNIT_INIT)
+        _, init, _ = ABOUT[name]
         rows = chosen(recorded, *about(name, scale))
+        d, m = rows[[WIDTH, VOCABULARY]].drop_duplicates().to_numpy().T
+        wanted = spread(init)
+        if law != NO_VOCABULARY:
+            wanted += sign_sgd.ratio_slope(d, m if law == THEOREM else 8 * d, rank=0)
         by = wanted - exponent(rows, CHANGE).value
         output = (recorded["layer"] == "output").to_numpy() & recorded.index.isin(rows.index)
         design.mean[output, 0] += by * np.log(recorded[WIDTH].to_numpy()[output])
     return design.draw(rng)
 
 
-def vocabularies(data):
+def vocabularies(data: Data):
     """The vocabularies that stand beside every width, and EIGHT."""
     widths = set(data[WIDTH])
     sizes = data.groupby(VOCABULARY)[WIDTH].agg(set)
     return [*(int(m) for m in sizes.index if sizes[m] == widths), EIGHT]
 
 
-def draw_changes(axes, data):
+def draw_changes(axes, data: Data):
     from repro.verdicts import drawing
 
     rows = chosen(data, EIGHT, SMALL_INIT, "post")
@@ -191,7 +232,7 @@ def draw_changes(axes, data):
     axes.legend(fontsize=7)
 
 
-def draw_exponents(axes, data, metric, title, scale):
+def draw_exponents(axes, data: Data, metric, title, scale: str):
     """Exponents by vocabulary; of the whole change, beside what the paper prints for a claim."""
     from repro.verdicts import drawing
 
@@ -206,7 +247,7 @@ def draw_exponents(axes, data, metric, title, scale):
             rows = chosen(data, vocabulary, init, norm)
             if rows.empty:
                 continue
-            style = {"mfc": color if norm == "post" else "white", "color": color}
+            style: dict[str, Any] = {"mfc": color if norm == "post" else "white", "color": color}
             found = exponent(rows, metric)
             bar = found.value, found.low, found.high
             words = label if place == 0 else None
@@ -223,7 +264,7 @@ def draw_exponents(axes, data, metric, title, scale):
     drawing.legend_above(axes, 2)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(3)
@@ -254,6 +295,7 @@ FIGURE = Figure(
     laws=LAWS,
     reduce=reduce,
     measure=measure,
+    predict=predict,
     draw=draw,
     simulate=simulate,
 )

@@ -2,7 +2,8 @@
 
 from figures.embedding_lr import _exponents
 from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
+from repro.verdicts.typeset import Table
 
 NAMES = ("SP", "muP", "LVP")
 ANSWERS = (
@@ -17,15 +18,15 @@ ANSWERS = (
 )
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return runs[_exponents.STUDY]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     return {"table2.exponents": _exponents.measurement(data, NAMES)}
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     return _exponents.table(data, NAMES)
 
 

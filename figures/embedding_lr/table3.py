@@ -1,7 +1,7 @@
 """Table 3: the pretrained decoder, and how many parameters it has."""
 
 from repro.verdicts.answers import Reading, exact
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
 from repro.verdicts.typeset import Table
 
 STUDY = "embedding_lr/llm_parameters"
@@ -47,11 +47,11 @@ def group(parameter):
     return first
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return runs[STUDY]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     counted = data.groupby(data["parameter"].map(group))["count"].sum()
     total, ends = float(counted.sum()), counted["embedding"] + counted["output"]
     narrow = total - counted["mlp"] / 2
@@ -62,7 +62,7 @@ def measure(data, scale):
     return {"table3.parameters": exact(total, detail=detail)}
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     counted = data.groupby(data["parameter"].map(group))["count"].sum()
     rows = [(name, printed, "") for name, printed in PRINTED]
     rows += [(words, "", f"{counted[name]:,}") for name, words in GROUPS.items()]

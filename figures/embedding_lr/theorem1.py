@@ -1,6 +1,8 @@
 """Theorem 1 measured: feature changes of one SignSGD step against the closed forms."""
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from repro.verdicts.answers import (
     OURS,
     THEORY,
     TOLERANCE,
+    Prediction,
     Test,
     all_scales,
     at_most,
@@ -19,7 +22,7 @@ from repro.verdicts.answers import (
     over_batches,
     within,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 from repro.verdicts.printed import numbers
@@ -160,7 +163,7 @@ LAWS |= {
 }
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     import pandas as pd
 
     return pd.concat(
@@ -215,7 +218,7 @@ def over_exact(output):
     return output.assign(ratio=output["measured"] / exact)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     grid = data[data["study"] == "rank_dependence"]
     regimes = data[data["study"] == "regimes"]
     output = grid[grid["quantity"] == "delta_W"]
@@ -224,7 +227,7 @@ def measure(data, scale):
     by_bin = "; ".join(f"ranks {r}: {v['min']:.2f} to {v['max']:.2f}" for r, v in bins.iterrows())
     tail = output[(output["ranks"] == TAIL) & (output["zipf_exponent"] == 0.5)]
     real = data[data["study"] == "real_residual"]
-    chosen = {
+    chosen: dict[str, tuple[Data, Callable[[np.ndarray], float], str]] = {
         "delta-embedding": (grid[grid["quantity"] == "delta_E"], largest_error, ""),
         "delta-output-uniform": (
             output[(output["zipf_exponent"] == 0) & (output["ranks"] != "1")],
@@ -253,7 +256,7 @@ def measure(data, scale):
         # The runs use sigma_W = d^-1/2; the claims are stated for sigma_W = 1.
         measured[f"theorem1.{name}"] = over_batches(
             np.log(changes) + log_d / 2,
-            lambda logs, log_d=log_d: slope(log_d, logs),
+            partial(slope, log_d),
             f"the closed form gives {predicted:.3f}",
         )
     frequent, points = by_seed(regime(regimes, "8d", "delta_W", "1"), "measured")
@@ -265,13 +268,29 @@ def measure(data, scale):
         ("ratio", np.log(frequent / embedding)),
         ("rare-tokens", np.log(rare) + log_d / 2),
     ):
-        measured[f"theorem1.{name}"] = over_batches(
-            logs, lambda mean, log_d=log_d: slope(log_d, mean)
-        )
+        measured[f"theorem1.{name}"] = over_batches(logs, partial(slope, log_d))
     return measured
 
 
-def simulate(law, recorded, scale, rng):
+def predict(data: Data, scale: str) -> dict[str, Prediction]:
+    """What Theorem 1 gives at the widths and vocabularies of the slopes; the limits are its two
+    regimes'."""
+    regimes = data[data["study"] == "regimes"]
+
+    found = {}
+    for name, vocabulary, form, limit in (
+        ("mup-regime", 16, sign_sgd.embedding_slope, 1.0),
+        ("large-vocabulary-regime", "8d", sign_sgd.embedding_slope, 0.5),
+        ("figure-1-regime", 32_768, sign_sgd.embedding_slope, 0.5),
+        ("ratio", "8d", partial(sign_sgd.ratio_slope, rank=0), 0.5),
+    ):
+        rows = regime(regimes, vocabulary)
+        value = form(*rows[["width", "vocab_size"]].drop_duplicates().to_numpy().T)
+        found[f"theorem1.{name}"] = Prediction(value, value, limit, "Theorem 1")
+    return found
+
+
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Changes as a law has them, with the recorded noise between seeds."""
     keys = ["study", "width", "vocab_size", "zipf_exponent", "quantity", "ranks"]
     design = Design(recorded, ["measured"], keys)
@@ -290,7 +309,7 @@ def simulate(law, recorded, scale, rng):
     return drawn.assign(ratio=drawn["measured"] / drawn["predicted"])
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     grid, regimes = data[data["study"] == "rank_dependence"], data[data["study"] == "regimes"]
@@ -322,7 +341,7 @@ def draw(data, scale):
             + 0.27 * (i - 1)
             + 0.2 * (place / max(place.max(), 1) - 0.5)
         )
-        look = {"fmt": "os^"[i], "ms": 3, "color": drawing.COLORS[i], "capsize": 0}
+        look: dict[str, Any] = {"fmt": "os^"[i], "ms": 3, "color": drawing.COLORS[i], "capsize": 0}
         drawing.bars(middle, x, rows["ratio"], label=f"a = {a:g}", **look)
     middle.axhspan(0.95, 1.05, color="0.9", lw=0, label="the claims' bound")
     middle.set_xticks(range(len(labels)), labels)
@@ -332,7 +351,7 @@ def draw(data, scale):
     drawing.legend_above(middle, 4, title="frequencies $i^{-a}$")
 
     judged = measure(data, scale)
-    for vocab_size, label, name, marker, color in (
+    for vocab_size, words, name, marker, shade in (
         (16, "m = 16", "mup-regime", "o", drawing.COLORS[3]),
         ("8d", "m = 8d", "large-vocabulary-regime", "s", drawing.COLORS[4]),
         (32_768, "m = 32768", "figure-1-regime", "^", drawing.COLORS[5]),
@@ -341,12 +360,12 @@ def draw(data, scale):
         change = (rows["measured"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
         predicted = (rows["predicted"] * np.sqrt(rows["width"])).groupby(rows["width"]).mean()
         found = judged[f"theorem1.{name}"]
-        words = f"{label}: slope {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+        words = f"{words}: slope {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
         words += "".join(
             f", paper {value:g}" for value in numbers("embedding_lr", f"theorem1.{name}")
         )
-        right.loglog(change.index, change, marker, ms=4, color=color, label=words)
-        right.loglog(predicted.index, predicted, "-", lw=1, color=color)
+        right.loglog(change.index, change, marker, ms=4, color=shade, label=words)
+        right.loglog(predicted.index, predicted, "-", lw=1, color=shade)
     right.set_xscale("log", base=2)
     drawing.log2_axis(right.xaxis)
     drawing.plain_ticks(right.yaxis)
@@ -375,6 +394,7 @@ FIGURE = Figure(
     laws=LAWS,
     reduce=reduce,
     measure=measure,
+    predict=predict,
     draw=draw,
     simulate=simulate,
 )

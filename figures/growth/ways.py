@@ -4,7 +4,9 @@ Ours, on the abstract of Mallik et al. (arXiv 2605.13405): `studies/growth/_ways
 """
 
 import math
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from repro.verdicts import run_sweeps
 from repro.verdicts.answers import (
     STATED,
     TRAINING,
+    Condition,
     Reading,
     Test,
     above,
@@ -24,7 +27,8 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
+from repro.verdicts.intervals import joined
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES, SIGN
 from studies.growth._ways import FACTORS, SHRINK
@@ -34,6 +38,7 @@ NETWORKS = {"mlp": "MLP", "gpt2": "GPT-2"}
 SCRATCH, RATES = "scratch", "rates_"
 POINT = ["network", "stage", "factor", "budget"]
 TUNED = ["lr", "setting"]
+COLUMNS = (*POINT, *TUNED, "seed", "step", "train_loss")
 LOW, HIGH = 0, 1
 TWO, MOST = FACTORS[0], FACTORS[-1]
 RATIO = "final training loss over that from scratch"
@@ -71,6 +76,32 @@ STUDIES = tuple(
 )
 
 
+ROWS = 12_000  # of the synthetic table, for training
+
+
+def other_arms(network: str, data: Data, scale: str) -> str:
+    """How the arms that are compared are not those that the statement names: the way that keeps the
+    function best by noise, which keeps none, or the way that shrinks by a factor of 1."""
+    ends = Ends(data, network, scale)
+    best = min(ends.keeping, key=lambda way: ends.final_losses(way).mean())
+    level, shrink = (ends.rows[way, TWO, LOW]["setting"].iloc[0] for way in (best, SHRINK))
+    noise = f"{WORDS[best]} of {level:g} in the arm that keeps the function" if level else ""
+    return joined(noise, "" if shrink else "a factor of 1 in the arm that shrinks")
+
+
+def seen_again(network: str, data: Data, scale: str) -> str:
+    """How often the longest runs on a table see its rows; "" of text, which is drawn anew."""
+    settings = discovery.study(f"growth/grown/{network}_{SCRATCH}").settings(scale)
+    steps = data.loc[(data["network"] == network) & (data["stage"] == SHRINK), "step"].max()
+    passes = steps * settings["data"]["batch_size"] / ROWS
+    return f"every row seen {passes:g} times" if network == "mlp" and passes > 1 else ""
+
+
+# Name of TESTS -> what its words ask of a design.
+ASKED = {
+    "preserving": [("one arm that keeps the function and one that shrinks", other_arms)],
+    "budget": [("tokens seen once (abstract)", seen_again)],
+}
 ANSWERS = (
     *(
         Test(
@@ -80,6 +111,9 @@ ANSWERS = (
             column=words,
             quantity=quantity,
             expected=trained_scales(bound, "reduced" if f"{name}-{network}" in TOLD else OVERNIGHT),
+            conditions=tuple(
+                Condition(asked, partial(broken, network)) for asked, broken in ASKED.get(name, ())
+            ),
         )
         for name, (quantity, bound) in TESTS.items()
         for network, words in NETWORKS.items()
@@ -97,18 +131,18 @@ ANSWERS = (
 LAWS = {f"ways.{name}-{network}": SIGN for name in TESTS for network in NETWORKS}
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     """One table; budgets are numbered, from the smaller."""
 
-    def factor(table):
+    def factor(table: Data) -> Data:
         return TWO * table["start.width"].max() // table["start.width"]
 
-    def setting(table):
+    def setting(table: Data) -> Data:
         if "start.shrink" in table:
             return 1 - table["start.shrink"]  # which ends where nothing is shrunk
         return table.get("start.level", 0.0)
 
-    def label(name: StageName):
+    def label(name: StageName) -> dict[str, Any]:
         network, _, stage = name.stage.partition("_")
         return {
             "network": network,
@@ -119,11 +153,11 @@ def reduce(runs):
         }
 
     table = run_sweeps.gathered(runs, label)
-    return table[[*POINT, *TUNED, "seed", "step", "train_loss"]]
+    return table[[*COLUMNS]]
 
 
-@cache
-def share(network, scale, factor):
+@discovery.of_studies
+def share(network: str, scale: str, factor: int) -> float:
     """Operations of a base over those of the wide model, for the same steps."""
     study = discovery.study(f"growth/grown/{network}_{SCRATCH}")
     settings = study.settings(scale)
@@ -136,43 +170,47 @@ def share(network, scale, factor):
 class Ends:
     """Where the runs of a network end: seed -> final training loss."""
 
-    def __init__(self, data, network, scale):
+    def __init__(self, data: Data, network: str, scale: str) -> None:
         self.rows = dict(list(data[data["network"] == network].groupby(POINT[1:])))
         self.network, self.scale = network, scale
         self.longer = (SHRINK, TWO, HIGH) in self.rows  # whether the larger budget is tried
         self.window = discovery.study(f"growth/grown/{network}_{SCRATCH}").at(scale).window
         self.keeping = [way for way in WAYS_OF[network] if way != SHRINK]
 
-    def of(self, stage, factor=TWO, budget=LOW, last=np.inf):
-        """Of runs of a way; last: the step after which their curve is not read."""
+    def final_losses(
+        self, stage: str, factor: int = TWO, budget: int = LOW, last: float = np.inf
+    ) -> Data:
+        """Final training losses by seed. last: the step after which no curve is read."""
         rows = self.rows[stage, factor, budget]
         rows = run_sweeps.at_end(rows[rows["step"] <= last], self.window, ["train_loss"])
         return rows.set_index("seed")["train_loss"]
 
-    def scratch(self, factor=TWO, budget=LOW, equal="operations"):
+    def scratch(self, factor: int = TWO, budget: int = LOW, equal: str = "operations") -> Data:
         """From scratch, at the first evaluation not before a grown model's steps or operations."""
         steps = np.unique(self.rows[SCRATCH, 1, budget]["step"])
         asked = self.rows[SHRINK, TWO, budget]["step"].max()
         if equal == "operations":
             asked *= 1 + share(self.network, self.scale, factor)
-        return self.of(SCRATCH, 1, budget, steps[np.searchsorted(steps, asked - 1e-9)])
+        return self.final_losses(SCRATCH, 1, budget, steps[np.searchsorted(steps, asked - 1e-9)])
 
-    def ratio(self, factor=TWO, budget=LOW, way=SHRINK, equal="operations"):
+    def ratio(
+        self, factor: int = TWO, budget: int = LOW, way: str = SHRINK, equal: str = "operations"
+    ) -> Data:
         """Seed -> loss over that from scratch."""
-        return self.of(way, factor, budget) / self.scratch(factor, budget, equal)
+        return self.final_losses(way, factor, budget) / self.scratch(factor, budget, equal)
 
-    def quantities(self):
+    def quantities(self) -> dict[str, Data]:
         """Name of TESTS -> seed -> its quantity. What is best is so in the mean over seeds."""
-        best = min((self.of(way) for way in self.keeping), key=lambda of: of.mean())
+        best = min((self.final_losses(way) for way in self.keeping), key=lambda of: of.mean())
         two, *larger = (self.ratio(factor) for factor in FACTORS)
         found = {
-            "preserving": best / self.of(SHRINK),
+            "preserving": best / self.final_losses(SHRINK),
             "limit": larger[-1],
             "factor-two": min(larger, key=lambda of: of.mean()) / two,
         }
         return found | ({"budget": self.ratio(budget=HIGH) / two} if self.longer else {})
 
-    def problem(self):
+    def problem(self) -> str:
         """Which have their best rate at the end of what was tried, of all that are judged."""
         grid = run_sweeps.Grid(TUNED, "train_loss")
         return run_sweeps.by_name(
@@ -185,7 +223,7 @@ class Ends:
         )
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     found = dict.fromkeys((test.id for test in ANSWERS), exact(math.nan, 0, "no such runs here"))
     for network, names in WAYS_OF.items():
         ends = Ends(data, network, scale)
@@ -197,11 +235,16 @@ def measure(data, scale):
             for way in names
         }
         for name, each in values.items():
-            found[name] = over_seeds(lambda one, each=each: each[one].mean(), each.index, problem)
+            found[name] = over_seeds(_mean_of(each), each.index, problem)
     return found
 
 
-def simulate(law, recorded, scale, rng):
+def _mean_of(values: Data) -> Callable[[Sequence[int]], float]:
+    """Seeds -> mean of values over them."""
+    return lambda seeds: values[seeds].mean()
+
+
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """What was recorded of each quantity on one side, upon its bound, or on the other side."""
     design = Design(recorded, ["train_loss"], [*POINT, *TUNED, "step"])
     side = SIDES[law]
@@ -223,7 +266,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.statistics import t_interval
     from repro.verdicts import drawing
 
@@ -262,6 +305,7 @@ FIGURE = Figure(
     ),
     studies=STUDIES,
     answers=ANSWERS,
+    columns=COLUMNS,
     reduce=reduce,
     measure=measure,
     draw=draw,

@@ -1,56 +1,56 @@
 """What the figures take of the runs: numbers of the networks of one data set."""
 
+from collections.abc import Callable, Mapping, Sequence
+
+from repro.verdicts.figure import Data, Drawn
+
 SETTING = ["parametrization", "width", "seed"]
+COLUMNS = (*SETTING, "rate", "spread", "distance", "mean")
 SLOPE = "slope of log2 {} against log2 n, per data set"
 
 
-def of_data_sets(rows):
+def of_data_sets(rows: Data) -> Data:
     """Per data set and width: `rate`, the median best rate over its limit; `spread`, half the
     octaves between its quartiles; `distance`, the median size of what it is off its limit; `mean`,
     the mean of that, sign included."""
     import numpy as np
     import pandas as pd
 
-    def numbers(networks):
+    def numbers(networks: Data) -> dict[str, float]:
         ratio = (networks["rate"] / networks["limit"]).to_numpy()
         quartiles = np.log2(np.quantile(ratio, [0.25, 0.75], method="inverted_cdf"))
-        return pd.Series(
-            {
-                "rate": float(np.median(ratio)),
-                "spread": float(quartiles[1] - quartiles[0]) / 2,
-                "distance": float(np.median(np.abs(ratio - 1))),
-                "mean": float(np.mean(ratio - 1)),
-            }
-        )
+        return {
+            "rate": float(np.median(ratio)),
+            "spread": float(quartiles[1] - quartiles[0]) / 2,
+            "distance": float(np.median(np.abs(ratio - 1))),
+            "mean": float(np.mean(ratio - 1)),
+        }
 
-    found = [{**dict(zip(SETTING, key, strict=True)), **numbers(g)} for key, g in _groups(rows)]
+    groups = rows.groupby(SETTING, sort=True)
+    found = [{**dict(zip(SETTING, key, strict=True)), **numbers(g)} for key, g in groups]
     return pd.DataFrame(found).sort_values(SETTING, ignore_index=True)
 
 
-def _groups(rows):
-    return rows.groupby(SETTING, sort=True)
-
-
-def slope_of(data, column):
+def slope_of(data: Data, column: str) -> Callable[[Sequence[int]], float]:
     """Seeds -> slope of a column's mean over these data sets, in logarithms of both."""
     import numpy as np
 
     from repro.statistics import slope
 
-    def of(seeds):
+    def of(seeds: Sequence[int]) -> float:
         mean = data[data["seed"].isin(seeds)].groupby("width")[column].mean()
         return float(slope(np.log2(mean.index.to_numpy(float)), np.log2(mean.abs().to_numpy())))
 
     return of
 
 
-def means(data, column):
+def means(data: Data, column: str) -> dict[str, Data]:
     """Parametrization -> a column's mean over data sets, by the width."""
     of = data.groupby("parametrization")
     return {name: rows.groupby("width")[column].mean() for name, rows in of}
 
 
-def draw(panels):
+def draw(panels: Mapping[str, Mapping[str, Data]]) -> Drawn:
     """Lines over widths, both axes in logarithms. panels: what is drawn -> label -> a mean."""
     from repro.verdicts import drawing
 

@@ -12,7 +12,7 @@ from repro.verdicts.answers import (
     over_seeds,
     within,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 
@@ -54,12 +54,12 @@ LAWS = {
 POWERS = {"n^-1/2": -0.5, "no fall": 0.0, "1/n": -1.0}
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     rows = runs[RUNS]
     return _tables.of_data_sets(rows[rows["parametrization"] == "muP"])
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     seeds = data["seed"].unique()
     wide, narrow = data[data["width"] >= KNEE], data[data["width"] <= NARROW]
     if wide["width"].nunique() > 1:
@@ -73,7 +73,7 @@ def measure(data, scale):
     }
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     import numpy as np
 
     design = Design(recorded, ["distance"], ["width"])
@@ -82,7 +82,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     labels = {"distance": "of a network, median", "mean": "of the mean"}
     means = {label: data.groupby("width")[column].mean().abs() for column, label in labels.items()}
     return _tables.draw({"distance from the limit, of the limit": means})
@@ -97,6 +97,7 @@ FIGURE = Figure(
     ),
     studies=(RUNS,),
     answers=ANSWERS,
+    columns=_tables.COLUMNS,
     reduce=reduce,
     measure=measure,
     draw=draw,

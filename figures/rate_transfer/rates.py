@@ -6,20 +6,21 @@ from repro.verdicts.answers import (
     STATED,
     THEORY,
     TOLERANCE,
+    Expectation,
     Test,
     above,
     below,
     over_seeds,
     within,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 
 RUNS = "rate_transfer/first_step"
 
 
-def judged(bound):
+def judged(bound: Expectation) -> dict[str, Expectation | None]:
     """Smoke's widths are too narrow for a limit."""
     return {"reduced": bound, "paper": bound}
 
@@ -70,11 +71,11 @@ SIMULATED = {
 }
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return _tables.of_data_sets(runs[RUNS])
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     of = {name: rows for name, rows in data.groupby("parametrization")}
     seeds = data["seed"].unique()
     widest = of["muP"][of["muP"]["width"] == data["width"].max()].set_index("seed")["rate"]
@@ -85,7 +86,7 @@ def measure(data, scale):
     }
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     import numpy as np
 
     name, column, size, power = SIMULATED[law]
@@ -97,7 +98,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     return _tables.draw(
         {
             "median best rate over muP's limit": _tables.means(data, "rate"),
@@ -117,6 +118,7 @@ FIGURE = Figure(
     ),
     studies=(RUNS,),
     answers=ANSWERS,
+    columns=_tables.COLUMNS,
     reduce=reduce,
     measure=measure,
     draw=draw,

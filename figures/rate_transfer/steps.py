@@ -2,7 +2,7 @@
 
 from figures.rate_transfer import _tables
 from repro.verdicts.answers import THEORY, TOLERANCE, Test, over_seeds, within
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 
@@ -22,16 +22,16 @@ LAWS = {"steps.constant": Laws("a constant", ("SP's 1/n", "n^-1/2"))}
 POWERS = {"a constant": 0.0, "SP's 1/n": -1.0, "n^-1/2": -0.5}
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return _tables.of_data_sets(runs[RUNS])
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     own = data[data["parametrization"] == "muP"]
     return {"steps.constant": over_seeds(_tables.slope_of(own, "rate"), own["seed"].unique())}
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     import numpy as np
 
     design = Design(recorded, ["rate"], ["parametrization", "width"])
@@ -41,7 +41,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     words = "median best rate over the first step's limit"
     return _tables.draw({words: _tables.means(data, "rate")})
 
@@ -55,6 +55,7 @@ FIGURE = Figure(
     ),
     studies=(RUNS,),
     answers=ANSWERS,
+    columns=_tables.COLUMNS,
     reduce=reduce,
     measure=measure,
     draw=draw,

@@ -3,7 +3,6 @@ are fixed."""
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from figures.transfer._losses import (
@@ -17,19 +16,17 @@ from figures.transfer._losses import (
 from repro.lineage.checkout import ROOT
 from repro.transfer_bench import references
 from repro.transfer_bench.matrix import Board, BoardRow, board, board_row
-from repro.transfer_bench.references import Setting
+from repro.transfer_bench.references import Frozen, Setting
 from repro.transfer_bench.score import Chain, Reference, chain
+from repro.verdicts.figure import Data
 from widthwise.parametrization import shipped
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VERSION = "v1"  # of workloads, grids, seeds and references; `references` says what each is
 ADAMW = "AdamW"
 OPTIMIZER = "optimizer"  # a column of data.csv where its runs are an entry's
 
 
-def chains(rows) -> tuple[Setting, dict[str, Chain]]:
+def chains(rows: Data) -> tuple[Setting, dict[str, Chain]]:
     """What a workload is known by, and parametrization -> its chain at the largest width. rows: of
     one study, data.csv's."""
     narrow, wide = rows[rows[NAME] == PROXY], rows[rows[NAME] != PROXY]
@@ -43,18 +40,18 @@ def chains(rows) -> tuple[Setting, dict[str, Chain]]:
     return Setting(chance, float(narrow[WIDTH].min()), widest), found
 
 
-def by_workload(data) -> "dict[str, pd.DataFrame]":
+def by_workload(data: Data) -> dict[str, Data]:
     """Workload -> its rows, in the columns' order."""
     of = dict(list(data.groupby("workload")))
     return {name: of[name] for name in WORKLOADS if name in of}
 
 
-def settings(data) -> dict[str, Setting]:
+def settings(data: Data) -> dict[str, Setting]:
     """Column -> what it is known by."""
     return {column: chains(rows)[0] for column, rows in by_workload(data).items()}
 
 
-def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[BoardRow]:
+def entries(data: Data, scale: str, version: str = VERSION, source: str = "") -> list[BoardRow]:
     """The rows of one table of runs, in no order. source: whose they are, "" of the suite's."""
     known: dict[str, Reference] = {}
     lacking: dict[str, str] = {}
@@ -72,13 +69,13 @@ def entries(data, scale: str, version: str = VERSION, source: str = "") -> list[
     return [board_row(k, optimizer, each, known, lacking, source) for k, each in by_row.items()]
 
 
-def references_of(data, scale: str, version: str, label: str, digest: str):
+def references_of(data: Data, scale: str, version: str, label: str, digest: str) -> list[Frozen]:
     """Rows that would be the references of a new version (a test holds the rows on file to it)."""
     rows = entries(data, scale, version)
     return references.taken(version, scale, label, digest, settings(data), rows)
 
 
-def matrix(data, scale: str, more: Iterable[BoardRow] = (), version: str = VERSION) -> Board:
+def matrix(data: Data, scale: str, more: Iterable[BoardRow] = (), version: str = VERSION) -> Board:
     """The board of the suite's runs and of other entries."""
     here = settings(data)
     known: dict[str, Reference] = {}

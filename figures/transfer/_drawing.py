@@ -1,14 +1,17 @@
 """Panels of the figures of transfer."""
 
+from typing import Any
+
 import numpy as np
 
 from figures.transfer._losses import ORDER, WORKLOADS, Losses
 from repro.statistics import t_interval
+from repro.verdicts.figure import Drawn
 
 COLUMNS = 3  # of panels, one a workload
 
 
-def workload_panels(number: int, **size):
+def workload_panels(number: int, **size: Any) -> tuple[Drawn, list[Any]]:
     """(figure, axes) of one panel a workload, in rows of COLUMNS; what is left over is empty."""
     from repro.verdicts import drawing
 
@@ -25,13 +28,13 @@ def short_interval(values: np.ndarray) -> tuple[float, float]:
     return (mean - low, high - mean) if np.isfinite(low) else (0.0, 0.0)
 
 
-def show(axes, low: float, high: float) -> None:
+def show(axes: Any, low: float, high: float) -> None:
     """Set the limits of the losses, unless all runs diverged or ended alike."""
     if np.isfinite(low) and np.isfinite(high) and low < high:
         axes.set_ylim(low, high)
 
 
-def mark_cut(axes, x, low, high, color) -> None:
+def mark_cut(axes: Any, x: Any, low: Any, high: Any, color: Any) -> None:
     """Arrows where intervals of few seeds, far wider than all else that is drawn, go on beyond the
     panel."""
     bottom, top = axes.get_ylim()
@@ -41,7 +44,7 @@ def mark_cut(axes, x, low, high, color) -> None:
         arrows.set_in_layout(False)  # they belong to the panel's edge
 
 
-def draw_shift(workloads: dict[str, Losses], small: bool = False):
+def draw_shift(workloads: dict[str, Losses], small: bool = False) -> Drawn:
     """The best rate against the width, a panel a workload. small: in a small picture."""
     from repro.verdicts import drawing
 
@@ -62,7 +65,7 @@ def draw_shift(workloads: dict[str, Losses], small: bool = False):
     return figure
 
 
-def draw_optima(axes, losses: Losses, names: list[str]) -> None:
+def draw_optima(axes: Any, losses: Losses, names: list[str]) -> None:
     """Best rate against width under every parametrization, with guides."""
     from repro.verdicts.drawing import COLORS, log2_axis
 

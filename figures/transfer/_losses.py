@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from repro.core.names import StageName
 from repro.transfer_bench.score import chosen_ratio, ratio_at_edge
 from repro.verdicts.answers import Answer, Measurement, exact
+from repro.verdicts.figure import Data, Runs
 from repro.verdicts.intervals import joined, no_finer_than, of_estimators
 from repro.verdicts.run_sweeps import gathered, slope_over_seeds, sweep_of
 from widthwise.checks.regret import Comparison
@@ -32,13 +34,14 @@ ORDER = ("SP", "muP", "LVP", "full-alignment", "u-muP")  # as they are shown
 PROXY = "(proxy)"  # of the narrow model, which is the same under every parametrization
 DECAY = "optimizer.weight_decay"  # a column of data.csv where it was tuned
 COLUMNS = ["workload", NAME, WIDTH, RATIO, LR, "seed", LOSS, "chance"]
+Statistic = Callable[[float], np.ndarray]  # of the narrow model's best rate, by seed
 LEARNED = 0.3  # nats below chance that the narrow model must have reached
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     """Final losses of every run; a search's rounds belong to their stage."""
 
-    def label(name):
+    def label(name: StageName) -> dict[str, str]:
         workload = {"workload": name.module.split("/")[1]}
         return workload | ({NAME: PROXY} if name.stage.endswith("proxy") else {})
 
@@ -47,7 +50,7 @@ def reduce(runs):
     return table[COLUMNS + tuned].sort_values([*COLUMNS[:6], *tuned], ignore_index=True)
 
 
-def by_ratio(rows) -> dict[float, Sweep]:
+def by_ratio(rows: Data) -> dict[float, Sweep]:
     """Ratio -> sweep, of runs that differ in ratio, rate and seed alone."""
     return {float(ratio): sweep_of(each, LR, LOSS) for ratio, each in rows.groupby(RATIO)}
 
@@ -73,7 +76,7 @@ class Losses(Comparison):
     decay: float = 0.0
     decays: tuple[float, ...] = (0.0,)
 
-    def __init__(self, table):
+    def __init__(self, table: Data) -> None:
         self.narrow, wide = table[table[NAME] == PROXY], table[table[NAME] != PROXY]
         (self.ratio,) = wide[RATIO].unique()
         if DECAY in table:
@@ -112,7 +115,7 @@ class Losses(Comparison):
         return joined(*found)
 
 
-def by_workload(data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
+def by_workload(data: Data, names: Iterable[str] = WORKLOADS) -> dict[str, Losses]:
     """Workload -> its losses, of those that a table has, in the order of the names."""
     of = dict(list(data.groupby("workload")))
     return {name: Losses(of[name]) for name in names if name in of}
@@ -154,14 +157,14 @@ def regrets(losses: Losses, *names: str) -> str:
     )
 
 
-def of_rates(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
+def of_rates(losses: Losses, statistic: Statistic, *names: str, detail: str = "") -> Measurement:
     """`Comparison.interval` of a statistic. names: the parametrizations it compares."""
     found = losses.interval(statistic)
     return Measurement(*found, len(losses.seeds), losses.problem(*names), detail)
 
 
-def of_regret(losses: Losses, statistic, *names: str, detail: str = "") -> Measurement:
-    """The same of a regret by the grid, or a difference of two: known no finer than its rates."""
+def of_regret(losses: Losses, statistic: Statistic, *names: str, detail: str = "") -> Measurement:
+    """`of_rates` of a regret by the grid, or of a difference of two: no finer than its rates."""
     return no_finer_than(
         of_rates(losses, statistic, *names, detail=detail), losses.half_step(*names)
     )

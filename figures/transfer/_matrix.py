@@ -1,12 +1,15 @@
 """The board as a picture: a row an entry, a panel a workload, all on one scale."""
 
+from typing import Any
+
 import numpy as np
 
 from repro.transfer_bench.matrix import FEWEST, Board, BoardRow
 from repro.transfer_bench.score import Estimate, Interval, Score
+from repro.verdicts.figure import Drawn
 
 
-def draw_board(board: Board):
+def draw_board(board: Board) -> Drawn:
     """The matrix: a row an entry, the least lost first, a panel a workload and one for the medians,
     all on one scale; none of what is defined for no entry. Bars: regret dark, penalty pale, of what
     the width gains."""
@@ -72,7 +75,7 @@ def scores(board: Board, column: str) -> list[Score | None]:
     return [row.scores.get(column) for row in board.rows]
 
 
-def draw_cell(place, y: int, found: Score | None, best: bool, reference: bool) -> None:
+def draw_cell(place: Any, y: int, found: Score | None, best: bool, reference: bool) -> None:
     """What an entry loses on a workload: a bar, its interval, a star where nothing loses less.
     reference: whether its runs are what the workload is held against."""
     from repro.verdicts.drawing import COLORS
@@ -96,7 +99,7 @@ def draw_cell(place, y: int, found: Score | None, best: bool, reference: bool) -
         place.text(SHOWN[1] - 3, y, "*", ha="right", va="center", fontsize=11)
 
 
-def draw_median(place, y: int, row: BoardRow, group: int | None) -> None:
+def draw_median(place: Any, y: int, row: BoardRow, group: int | None) -> None:
     """The median of what an entry loses, and its place: those of one number are tied."""
     if not np.isfinite(row.median.value):
         few = f"{len(row.defined)} of {len(row.scores)} defined"
@@ -107,7 +110,7 @@ def draw_median(place, y: int, row: BoardRow, group: int | None) -> None:
     place.text(SHOWN[1] - 3, y, f"{group}.", ha="right", va="center", fontsize=8)
 
 
-def draw_interval(place, y: int, found: Estimate | Interval) -> None:
+def draw_interval(place: Any, y: int, found: Estimate | Interval) -> None:
     """A 95 % interval, with an arrow where it or its value goes on beyond the scale."""
     if not np.isfinite([found.low, found.high]).all():
         return

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from repro.core import discovery
 from repro.verdicts.answers import (
     OURS,
     TRAINING,
@@ -14,12 +15,11 @@ from repro.verdicts.answers import (
     inside,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.intervals import joined
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 from repro.verdicts.run_sweeps import at_end, gathered, sweep_of
-from studies.transfer import decay_by_width
 from widthwise.checks.sweep import Sweeps
 
 STUDIES = ("transfer/decay_by_width",)
@@ -71,26 +71,27 @@ LAWS = {
 }
 
 
-def reduce(runs):
+COLUMNS = (WIDTH, DECAY, "seed", "step", "train_loss", LOSS)
+
+
+def reduce(runs: Runs) -> Data:
     """Losses of every run by step."""
-    columns = [WIDTH, DECAY, "seed", "step", "train_loss", LOSS]
-    table = gathered(runs, lambda name: {})[columns]
+    table = gathered(runs, lambda name: {})[[*COLUMNS]]
     return table.sort_values([WIDTH, DECAY, "seed", "step"], ignore_index=True)
 
 
-def sweeps(data, scale):
+def sweeps(data: Data, scale: str) -> Sweeps:
     """Width -> the sweep over decay."""
-    last = at_end(data, decay_by_width.STUDY.scales[scale].window, [LOSS])
+    last = at_end(data, discovery.study(*STUDIES).at(scale).window, [LOSS])
     return Sweeps({int(n): sweep_of(rows, DECAY, LOSS) for n, rows in last.groupby(WIDTH)})
 
 
 def rate_at(scale: str) -> float:
     """The learning rate of a scale, the same at every width but for muP's factor."""
-    study = decay_by_width.STUDY
-    return study.scales[scale].spec.get("lr", study.spec["lr"])
+    return discovery.study(*STUDIES).settings(scale)["lr"]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     of = sweeps(data, scale)
     places = of.optima("joint", within=WITHIN)
     steps = data["step"].max() * rate_at(scale)
@@ -108,7 +109,7 @@ def measure(data, scale):
     return dict.fromkeys(RULES, found)
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Every width's curve moved to where a law has its best decay, the mean over widths held."""
     values = ["train_loss", LOSS]
     design = Design(recorded, values, [WIDTH, DECAY, "step"])
@@ -125,7 +126,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng, curve=WIDTH)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing, typeset
 
     of = sweeps(data, scale)
@@ -146,8 +147,8 @@ def draw(data, scale):
     widths = np.array([*of], float)
     best = 2 ** np.array([*of.optima("joint", within=WITHIN).values()]) * steps
     if not np.isfinite(best).all():
-        words = {"ha": "center", "transform": right.transAxes, "fontsize": 7}
-        right.text(0.5, 0.5, "no minimum inside", **words)
+        middle = {"ha": "center", "transform": right.transAxes, "fontsize": 7}
+        right.text(0.5, 0.5, "no minimum inside", **middle)
         return figure
     right.plot(widths, best, "o-", ms=5, color="black", label="best")
     words = ("constant", *map(typeset.powers, ("n^-1/2", "1/n", "n^-2")))
@@ -177,6 +178,7 @@ FIGURE = Figure(
     ),
     studies=STUDIES,
     answers=ANSWERS,
+    columns=COLUMNS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

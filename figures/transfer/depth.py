@@ -1,19 +1,20 @@
 """A decoder made deeper at the shallow one's learning rate, with and without 1/L on branches."""
 
 import math
+from functools import partial
 
 import numpy as np
 
 from figures.transfer._losses import LR, RATIO, Losses, of_rates
 from repro.statistics import t_interval
 from repro.verdicts.answers import Reading
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Measured, Runs
 from repro.verdicts.run_sweeps import gathered, sweep_of
 from widthwise.checks.regret import Comparison
 
 DEPTH, POWER, LOSS = "model.depth", "model.branch_power", "train_loss"
 ARMS = {"plain": 0.0, "1/L": 1.0}
-COLUMNS = ["stage", POWER, DEPTH, RATIO, LR, "seed", LOSS, "chance"]
+COLUMNS = ("stage", POWER, DEPTH, RATIO, LR, "seed", LOSS, "chance")
 FALL = "loss of two blocks minus that of the deepest at the rate of two blocks, nats"
 ARMS_OF = {"depth.better-with-1-over-l": "1/L", "depth.worse-without": "plain"}
 ANSWERS = tuple(
@@ -21,20 +22,20 @@ ANSWERS = tuple(
 )
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     """Final losses of every run; a search's rounds belong to their stage."""
     table = gathered(runs, lambda name: {"stage": name.stage}, last=True)
     if POWER not in table:
         table[POWER] = math.nan
     table[POWER] = table[POWER].where(table["stage"] == "deep", 0.0)
-    return table[COLUMNS].sort_values(COLUMNS[:6], ignore_index=True)
+    return table[[*COLUMNS]].sort_values([*COLUMNS[:6]], ignore_index=True)
 
 
 class Depths(Losses):
     """Losses of both arms over depths. The rate that is transferred is that of the proxy, whose
     seeds are others; two blocks are judged by runs of the deep ones' seeds."""
 
-    def __init__(self, table):
+    def __init__(self, table: Data) -> None:
         of = dict(list(table.groupby("stage")))
         self.narrow, deep = of["proxy"], of["deep"]
         (self.ratio,) = deep[RATIO].unique()
@@ -52,12 +53,12 @@ class Depths(Losses):
         return self.transferred(arm, self.base, rate) - self.transferred(arm, self.widest, rate)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     losses = Depths(data)
     return {
         claim: of_rates(
             losses,
-            lambda rate, arm=arm: losses.fall(arm, rate),
+            partial(losses.fall, arm),
             arm,
             detail=f"{losses.base:g} to {losses.widest:g} blocks; retuned there "
             f"{losses.tuned(arm, losses.widest).mean():.4f}, of two blocks "
@@ -67,19 +68,18 @@ def measure(data, scale):
     }
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     losses = Depths(data)
     figure, axes = drawing.panels(3, width=3.0, height=2.9)
-    finite = [each.losses[np.isfinite(each.losses)] for each in losses.curves.values()]
-    low = min(each.min() for each in finite)
-    top = max(float(np.nanmean(losses.transferred(a, losses.widest))) for a in ARMS)
+    low, _ = drawing.span(*(each.losses for each in losses.curves.values()))
+    _, top = drawing.span(*(losses.transferred(a, losses.widest).mean() for a in ARMS))
     for place, arm in zip(axes[0], ARMS, strict=False):
         for depth, color in drawing.ramp(losses.widths).items():
-            found = losses.curves[arm, depth]
-            shown = np.isfinite(found.losses).all(0)
-            rates, each = found.rates, found.losses[:, shown]
+            curve = losses.curves[arm, depth]
+            shown = np.isfinite(curve.losses).all(0)
+            rates, each = curve.rates, curve.losses[:, shown]
             x, line = np.tile(rates[shown], len(each)), {"marker": "o", "ms": 3, "lw": 1}
             drawing.band(place, x, each.ravel(), color, label=f"{depth:g} blocks", **line)
         label = f"best of {losses.base:g} blocks"
@@ -124,6 +124,7 @@ FIGURE = Figure(
     ),
     studies=tuple(f"transfer/decoder_depth/{stage}" for stage in ("proxy", "shallow", "deep")),
     answers=ANSWERS,
+    columns=COLUMNS,
     reduce=reduce,
     measure=measure,
     draw=draw,

@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.transfer._losses import WORKLOADS
 from repro.verdicts.answers import ARITHMETIC, TOLERANCE, Test, all_scales, at_most, exact
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
 from repro.verdicts.typeset import Table
 
 STUDY = "transfer/equal_runs"
@@ -53,15 +53,18 @@ ANSWERS = tuple(
 )
 
 
-def reduce(runs):
+COLUMNS = ("workload", "name", "step", "train_loss")
+
+
+def reduce(runs: Runs) -> Data:
     """Losses of every step, to DIGITS digits."""
-    table = runs[STUDY][["workload", "name", "step", "train_loss"]]
+    table = runs[STUDY][[*COLUMNS]]
     rounded = [float(f"{value:.{DIGITS}g}") for value in table["train_loss"]]
     table = table.assign(train_loss=rounded)
-    return table.sort_values(["workload", "name", "step"], ignore_index=True)
+    return table.sort_values([*COLUMNS[:3]], ignore_index=True)
 
 
-def losses(data, workload: str) -> dict[str, np.ndarray]:
+def losses(data: Data, workload: str) -> dict[str, np.ndarray]:
     """Name -> losses of a workload's steps."""
     of = data[data["workload"] == workload]
     return {name: rows["train_loss"].to_numpy() for name, rows in of.groupby("name", sort=False)}
@@ -84,7 +87,7 @@ def classes(found: dict[str, np.ndarray]) -> list[list[str]]:
     return groups
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     found = {}
     for claim, (workload, (one, other), _) in PAIRS.items():
         of = losses(data, workload)
@@ -98,7 +101,7 @@ def measure(data, scale):
     return found
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     rows = []
     for workload, words in WORKLOADS.items():
         groups = sorted(classes(losses(data, workload)), key=len, reverse=True)
@@ -123,6 +126,7 @@ FIGURE = Figure(
     ),
     studies=(STUDY,),
     answers=ANSWERS,
+    columns=COLUMNS,
     reduce=reduce,
     measure=measure,
     table=table,

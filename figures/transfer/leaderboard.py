@@ -1,5 +1,7 @@
 """What is lost by tuning the narrow model: for want of retuning, and by the parametrization."""
 
+from functools import partial
+
 import numpy as np
 
 from figures.transfer import _board, _losses, _matrix
@@ -21,7 +23,7 @@ from repro.verdicts.answers import (
     above,
     over_means,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES, SIGN
 
@@ -79,7 +81,7 @@ def fall(losses: Losses, name: str, rate: float) -> np.ndarray:
     return np.min([narrow - wide for narrow, wide in zip(ends, ends[1:], strict=False)], axis=0)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     workloads = _losses.by_workload(data)
     found = {}
     for workload, losses in workloads.items():
@@ -88,7 +90,7 @@ def measure(data, scale):
             losses, losses.more_regret, "SP", "muP", detail=detail
         )
         found[f"leaderboard.wider-mup-{workload}"] = _losses.of_rates(
-            losses, lambda rate, losses=losses: fall(losses, "muP", rate), "muP"
+            losses, partial(fall, losses, "muP"), "muP"
         )
     decoder = workloads["decoder"]
     # Tuned losses alone, at each seed's rate that the other seeds choose: no rate is transferred.
@@ -96,7 +98,7 @@ def measure(data, scale):
     detail = "tuned losses " + ", ".join(f"{k} {v.mean():.4f}" for k, v in tuned.items())
     for name in RIVALS:
         found[f"leaderboard.{name.lower()}-beats-mup"] = _losses.of_rates(
-            decoder, lambda rate, name=name: tuned[name] - tuned["muP"], name, "muP", detail=detail
+            decoder, _at_any_rate(tuned[name] - tuned["muP"]), name, "muP", detail=detail
         )
     gained = tuned["SP"] - tuned["muP"]
     lacking = tuned["full-alignment"] - tuned["muP"]
@@ -109,7 +111,11 @@ def measure(data, scale):
     return _losses.of_all(ANSWERS, found)
 
 
-def simulate(law, recorded, scale, rng):
+def _at_any_rate(found: np.ndarray) -> _losses.Statistic:
+    return lambda rate: found
+
+
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """The recorded difference of regrets on the claimed side, none, or on the other side.
 
     Of SP's and muP's wide curves the one of larger regret is SP's, both lie at the narrow model's
@@ -126,7 +132,7 @@ def simulate(law, recorded, scale, rng):
     return drawn
 
 
-def swap(design, losses: Losses, table, side: int) -> None:
+def swap(design: Design, losses: Losses, table: Data, side: int) -> None:
     """Put SP's wide curves where muP's are and those where SP's are; at side 0, both where the
     narrow model's is."""
     log2 = np.log2(table[LR].to_numpy())
@@ -140,7 +146,7 @@ def swap(design, losses: Losses, table, side: int) -> None:
                 design.move(rows[name, width], log2, target - found[name])
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     return _matrix.draw_board(matrix(data, scale))
 
 

@@ -1,10 +1,13 @@
 """What a narrow decoder's rate costs beside Muon, by the rule of embedding and readout."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from figures.transfer import _drawing
 from repro.verdicts.answers import (
     TRAINING,
+    Measurement,
     Reading,
     Test,
     above,
@@ -12,13 +15,14 @@ from repro.verdicts.answers import (
     over_both,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.intervals import joined
 from repro.verdicts.noise import Design
 from repro.verdicts.optimum import cubic
 from repro.verdicts.power import SIDES, SIGN
 from repro.verdicts.run_sweeps import gathered, sweep_of
 from studies.transfer.decoder_muon_rules import RULES
+from widthwise.checks.sweep import Sweep
 
 BOTH, EMBEDDING, READOUT = (f"muon_rules.{name}-costs" for name in ("both", "embedding", "readout"))
 WIDTH, RATE = "model.width", "lr.hidden"
@@ -54,7 +58,7 @@ LAWS = {BOTH: SIGN, EMBEDDING: SIGN}
 CLAIMED = {BOTH: 1, EMBEDDING: -1}  # the sign that is claimed
 
 
-def rule_of(data) -> np.ndarray:
+def rule_of(data: Data) -> np.ndarray:
     """The rule of every run, read off its rates; "" of the narrow model, at which all are one."""
     base = data[WIDTH].min()
     (ratio,) = np.unique((data["lr.embedding"] / data[RATE])[data[WIDTH] == base])
@@ -71,15 +75,17 @@ def rule_of(data) -> np.ndarray:
     return found
 
 
-def reduce(runs):
+COLUMNS = ("rule", WIDTH, "lr.embedding", RATE, "lr.output", "seed", "train_loss")
+
+
+def reduce(runs: Runs) -> Data:
     """Final losses of every run."""
-    columns = [WIDTH, "lr.embedding", RATE, "lr.output", "seed", "train_loss"]
-    table = gathered(runs, lambda name: {}, last=True)[columns]
-    table.insert(0, "rule", rule_of(table))
+    table = gathered(runs, lambda name: {}, last=True)
+    table = table.assign(rule=rule_of(table))[[*COLUMNS]]
     return table.sort_values([WIDTH, "rule", RATE, "seed"], ignore_index=True)
 
 
-def sweeps(data):
+def sweeps(data: Data) -> tuple[Sweep, dict[tuple[str, float], Sweep]]:
     """(the narrow model's sweep, (rule, width) -> that of a wider one)."""
     narrow = data[data[WIDTH] == data[WIDTH].min()]
     wide = data[data[WIDTH] > data[WIDTH].min()]
@@ -87,7 +93,7 @@ def sweeps(data):
     return sweep_of(narrow, RATE, "train_loss"), of
 
 
-def loss_at(sweep, place: float) -> np.ndarray:
+def loss_at(sweep: Sweep, place: float) -> np.ndarray:
     """Losses by seed at a rate, log2, by the cubic through the nearest four, which has no jump half
     way between two rates; NaN beyond what was tried."""
     if not sweep.log2[0] <= place <= sweep.log2[-1]:
@@ -95,13 +101,13 @@ def loss_at(sweep, place: float) -> np.ndarray:
     return np.array([cubic(sweep.log2, each, np.array([place]))[0] for each in sweep.own])
 
 
-def cost(data, rule: str, detail: str = ""):
+def cost(data: Data, rule: str, detail: str = "") -> Measurement:
     """What a rule loses against muP at the largest width, both at the narrow model's best rate."""
     narrow, wide = sweeps(data)
     widest = data[WIDTH].max()
     ours, mup = wide[rule, widest], wide["muP", widest]
 
-    def more(seed, choosing):
+    def more(seed: int, choosing: Sequence[int]) -> float:
         place = narrow.of(choosing).optimum()
         losses = [loss_at(each.of([seed]), place)[0] for each in (ours, mup)]
         return losses[0] - losses[1]
@@ -113,7 +119,7 @@ def cost(data, rule: str, detail: str = ""):
     return over_both(more, ours.seeds, narrow.seeds, problem, detail)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     narrow, wide = sweeps(data)
     widest = data[WIDTH].max()
     gain = narrow.tuned().mean() - wide["muP", widest].tuned().mean()
@@ -125,7 +131,7 @@ def measure(data, scale):
     return found
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """The curve of each judged rule at the largest width moved up or down, to where a law has its
     cost."""
     design = Design(recorded, ["train_loss"], ["rule", WIDTH, RATE], log=False)
@@ -137,7 +143,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing, typeset
 
     narrow, wide = sweeps(data)
@@ -145,8 +151,8 @@ def draw(data, scale):
     figure, axes = drawing.panels(len(RULES), width=2.6, height=2.9)
     colors = drawing.ramp([data[WIDTH].min(), *widths])
     shown = [each.mean() for each in (narrow, *wide.values())]
-    low = min(each[np.isfinite(each)].min() for each in shown)
-    room = 3 * abs(narrow.mean().min() - low)
+    low, _ = drawing.span(*shown)
+    room = 3 * abs(drawing.span(narrow.mean())[0] - low)
     root = typeset.powers("n^-1/2")
     words = {
         "muP": "muP: 1 and 1/n",
@@ -190,6 +196,7 @@ FIGURE = Figure(
     ),
     studies=("transfer/decoder_muon_rules/narrow", "transfer/decoder_muon_rules/wide"),
     answers=ANSWERS,
+    columns=COLUMNS,
     laws=LAWS,
     reduce=reduce,
     measure=measure,

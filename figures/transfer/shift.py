@@ -6,7 +6,7 @@ from figures.transfer import _drawing, _losses
 from figures.transfer._losses import LR, NAME, PROXY, WIDTH, WORKLOADS, reduce
 from repro.core.study import OVERNIGHT
 from repro.verdicts.answers import TOLERANCE, TRAINING, Reading, Test, within
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured
 from repro.verdicts.noise import Design
 from repro.verdicts.power import Laws
 
@@ -51,7 +51,7 @@ LAWS = {
 }
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     losses = _losses.by_workload(data)
     found = {
         claim: _losses.slope_measurement(losses[workload], name)
@@ -61,7 +61,7 @@ def measure(data, scale):
     return _losses.of_all(ANSWERS, found)
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Every wide curve moved to where the law has its best rate, from the narrow model's, with the
     recorded noise."""
     drawn = recorded.copy()
@@ -82,11 +82,11 @@ def simulate(law, recorded, scale, rng):
     return drawn
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     return _drawing.draw_shift(_losses.by_workload(data))
 
 
-def small(data, scale):
+def small(data: Data, scale: str) -> Drawn:
     return _drawing.draw_shift(dict([*_losses.by_workload(data).items()][:1]), small=True)
 
 

@@ -15,7 +15,7 @@ from figures.upscaling._runs import (
     stage_rows,
 )
 from repro.statistics import t_interval
-from repro.verdicts.figure import View
+from repro.verdicts.figure import Data, View
 
 WIDE = {
     "base": "base",
@@ -50,17 +50,18 @@ ARMS = (
     "Mean over seeds against steps, of from scratch and upscaled with the range (band); a training "
     "loss is the mean since the last point, at step 0 that of the first batch. Where the start of "
     "the curves lies far from the rest, its axis is that of the steps after the first fifth. Base, "
-    "wide from scratch and upscaled are the paper's runs. Ours: upscaled without noise, from "
-    "scratch, each at its own best rate, from scratch with the base's steps added, and upscaled"
+    "wide from scratch and upscaled are the paper's runs. Ours, where they are run: upscaled "
+    "without noise, from scratch, each at its own best rate, from scratch with the base's steps "
+    "added, and upscaled"
 )
-MEANING = f"{ARMS} with rate and noise tuned at the target."
+MEANING = f"{ARMS} with rate and noise tuned at the target; the ResNet with the rate alone."
 ENDS = (
     "Top right: where the training losses end, mean and 95 % interval over seeds; left of it each "
     "curve's line, name and learning rate."
 )
 EARLY = (
-    "Diamond: where upscaled reaches the loss at which training from scratch ends, with 95 % "
-    "interval; red: the paper's (F.4)."
+    "Diamond: from where on upscaled is below the loss at which training from scratch ends, with "
+    "95 % interval; red: the paper's (F.4)."
 )
 
 
@@ -96,16 +97,16 @@ def spread(stages, name, metric):
     return found.where(np.isfinite(found["mean"]))
 
 
-def lines(setting):
+def lines(stages):
     """Which curves there are: stage -> its line."""
-    return {name: line for name, line in LINES.items() if setting.target or name not in TUNED}
+    return {name: line for name, line in LINES.items() if name in stages}
 
 
-def draw_curve(panel, stages, metric, setting):
+def draw_curve(panel, stages, metric):
     """Base, from scratch and upscaled with baselines against steps: mean, and of COMPARED the range
     over seeds: seven ranges over each other would show none."""
-    curves = {name: spread(stages, name, metric) for name in lines(setting)}
-    for name, line in lines(setting).items():
+    curves = {name: spread(stages, name, metric) for name in lines(stages)}
+    for name, line in lines(stages).items():
         curve = curves[name]
         panel.plot(curve.index, curve["mean"], **line, label=NAMES[name])
         if name in COMPARED:
@@ -126,13 +127,13 @@ def leave_out_start(panel, means):
         panel.set_ylim(low - 0.1 * room, low + 1.1 * room)
 
 
-def draw_ends(panel, stages, setting):
+def draw_ends(panel, stages):
     """Final training loss of every stage, a row each, with its line, rate, and what diverged."""
     from repro.verdicts import drawing
 
     across = panel.get_yaxis_transform()
     small = {"transform": across, "fontsize": 8}
-    for row, (name, line) in enumerate(lines(setting).items()):
+    for row, (name, line) in enumerate(lines(stages).items()):
         runs = ends(stages, name)
         one = ", one run" if len(runs) == 1 else ""
         panel.text(0.02, row - 0.18, NAMES[name], va="bottom", **small)
@@ -151,7 +152,7 @@ def draw_ends(panel, stages, setting):
     panel.spines.bottom.set_bounds(low, high)
     panel.spines.left.set_visible(False)
     panel.set_yticks([])
-    panel.set_ylim(len(lines(setting)) - 0.5, -0.8)
+    panel.set_ylim(len(lines(stages)) - 0.5, -0.8)
     panel.set_xlabel("final training loss (nats)", loc="right")
 
 
@@ -179,23 +180,23 @@ def mark_early(panel, stages, setting, share):
     drawing.legend_above(panel, 1, handles=marks, fontsize=8)
 
 
-def draw_curves(data, setting, scale, share=None):
+def draw_curves(data: Data, setting, scale: str, share=None):
     """Training loss, where it ends, validation loss and accuracy. share: as in `mark_early`."""
     from repro.verdicts import drawing
 
     stages = by_stage(data, scale)
     figure, axes = drawing.panels(2, 2, width=4.8, height=3.2)
     training, last, loss, accuracy = axes.flat
-    draw_curve(training, stages, "train_loss", setting)
+    draw_curve(training, stages, "train_loss")
     if share:
         mark_early(training, stages, setting, share)
-    draw_ends(last, stages, setting)
-    draw_curve(loss, stages, "valid_loss", setting)
-    draw_curve(accuracy, stages, "valid_accuracy", setting)
+    draw_ends(last, stages)
+    draw_curve(loss, stages, "valid_loss")
+    draw_curve(accuracy, stages, "valid_accuracy")
     return figure
 
 
-def draw_sweep(data, setting, scale):
+def draw_sweep(data: Data, setting, scale: str):
     """Sweep 2 as heatmaps, one a noise convention, and curves at the best rate."""
     from repro.verdicts import drawing
 

@@ -7,9 +7,10 @@ recorded one: a law has it, has none of it, or has it on the other side.
 import numpy as np
 
 from figures.upscaling import _fair
-from figures.upscaling._claims import LONG, MIRRORS
+from figures.upscaling._claims import LONG, MIRRORS, PAID
 from figures.upscaling._fair import window_mean
 from figures.upscaling._runs import LEVEL, window
+from repro.verdicts.figure import Data, Generator
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES, SIGN
 
@@ -38,6 +39,7 @@ def target_laws(figure):
 def win_laws(figure, setting):
     """LAWS of `_claims.win_claims`."""
     signs = ["upscaled-wins", LONG] + (["mirrors"] if setting.key in MIRRORS else [])
+    signs += ["cheaper"] if f"{figure}.cheaper-{setting.key}" in PAID else []
     return {f"{figure}.{name}-{setting.key}": SIGN for name in signs} | fair_laws(figure, setting)
 
 
@@ -51,7 +53,7 @@ def sweep_laws(figure):
     return {f"{figure}.{name}": SIGN for name in ("optimal-noise", "nonzero-selected")}
 
 
-def simulate(law, recorded, scale, rng, more=None):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator, more=None):
     """Curves and sweeps as recorded, but the arms a law is about: those of ABOVE above the other,
     upon it or below it, accuracies the other way round, and the start with noise above the one
     without.
@@ -68,7 +70,7 @@ def simulate(law, recorded, scale, rng, more=None):
     return design.draw(rng)
 
 
-def set_sides(design, stages, side, study, scale):
+def set_sides(design, stages, side, study, scale: str):
     """Put the arms that a sign is about apart; stages: name -> positions of its rows."""
     if "scratch_long" in stages and "upscaled" in stages:  # as a whole: it has twice the steps
         step, over = design.recorded["step"].to_numpy(), window(study, scale)

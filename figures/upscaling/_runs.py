@@ -2,20 +2,22 @@
 there are, their final losses, what a sweep selects, and which runs diverged."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from repro.core import discovery
+from repro.core.study import OVERNIGHT
 from repro.tasks import TASKS
 from repro.verdicts import run_sweeps
+from repro.verdicts.answers import Condition, Expectation, exact
+from repro.verdicts.figure import Data, Runs
 from repro.verdicts.intervals import joined
 from repro.verdicts.optimum import search_optimum
 from repro.verdicts.printed import numbers
-from studies.upscaling import _mlp, gpt2, resnet
-from studies.upscaling._protocol import STEPS
+from studies.upscaling import gpt2, mlp_adamw, mlp_sgd, resnet
+from studies.upscaling._protocol import STEPS, Upscaling
 
 LEVEL = "start.level"
 COLUMNS = [
@@ -34,6 +36,9 @@ COLUMNS = [
 QUIET = "quiet"  # Sweep 2's runs without noise
 BOTH = ("lr", LEVEL)
 TARGET, TARGET_QUIET = "tune_target", "tune_target_without_noise"
+# The paper's curves with their sweeps, and those held against them with both sides tuned.
+OF_WINS = ("tune", "base", "scratch", "tune_upscaled", "upscaled")
+FAIR = ("scratch_rates", "scratch_long", TARGET, "upscaled_tuned")
 # Sweep 2's winner, zero noise at its own best rate and the largest noise, at the small width.
 SMALL = ("small_upscaled", "small_without_noise", "small_most_noise")
 SWEEPS = {
@@ -57,14 +62,14 @@ class Setting:
     end_to_end: its speed-up with the base's cost charged (F.4).
     metric: what Sweep 1 selects by; other sweeps by the training loss, as they are judged.
     noise: the noise axis in words. validation: what the paper's figures show of held-out data.
-    target: the axes that its study also tunes at the target.
-    windows: scale -> over how many of its last steps what a run ends at is a mean.
+    target: the axes that its study also tunes at the target, at some scales.
+    scales: scale -> what it runs there.
     """
 
     key: str
     name: str
     study: str
-    windows: Mapping[str, int]
+    scales: Mapping[str, Upscaling]
     selected: tuple[float, float, float]
     end_to_end: float
     metric: str = "train_loss"
@@ -75,12 +80,56 @@ class Setting:
     @property
     def over(self) -> str:
         """The window in words."""
-        at = self.windows
-        return f"a mean over the last {at['reduced']} steps ({at['paper']} at paper scale)"
+        reduced, paper = (self.scales[scale].window for scale in ("reduced", "paper"))
+        return f"a mean over the last {reduced} steps ({paper} at paper scale)"
+
+    def stages(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Full names of some of its study's stages."""
+        return tuple(f"{self.study}/{name}" for name in names)
+
+    def where(
+        self, bound: Expectation, grid: str, smallest: str = "reduced"
+    ) -> dict[str, Expectation | None]:
+        """Where a test binds: from `smallest` on, at the scales that have a grid."""
+        order = ("reduced", OVERNIGHT, "paper")
+        later = order[order.index(smallest) :]
+        has = {scale: bool(getattr(self.scales[scale], grid)) for scale in order}
+        return {scale: bound if scale in later and has[scale] else None for scale in order}
 
     def metric_of(self, name: str) -> str:
         """What a sweep selects by."""
         return self.metric if name == "tune" else "train_loss"
+
+
+ENOUGH = 64  # units: what the paper calls about 100; its own Figure 3 begins here
+STAGE = 512  # channels of a ResNet-18's widest stage at width 1
+ASKED = "about 100 units (Sections 4 and 5)"
+
+
+def too_narrow(units: float) -> str:
+    """That a rate or a noise was tuned on fewer units than the paper asks for; "" of enough."""
+    return f"n0 = {units:g}" if units < ENOUGH else ""
+
+
+def units_of(study: str, scale: str) -> float:
+    """Units of the model that a study of the protocol is tuned on, of a ResNet of its widest
+    stage."""
+    model = discovery.study(f"{study}/tune").settings(scale)["model"]
+    return model["width"] * (STAGE if model["name"] == "resnet" else 1)
+
+
+def carried_from(setting: Setting) -> tuple[Condition, ...]:
+    """What the paper asks of a statement on a rate or a noise that is carried to the target."""
+
+    def broken(data: Data, scale: str) -> str:
+        return too_narrow(units_of(rows_of(data, setting)["study"].iloc[0], scale))
+
+    return (Condition(ASKED, broken),)
+
+
+def rows_of(data: Data, setting: Setting) -> Data:
+    """The rows of a setting in a table: of its study, or of one whose name begins alike."""
+    return data[data["study"].str.startswith(SETTINGS[setting.key].study)]
 
 
 ROUNDED = {0.0125: "0.013", 0.0025: "0.003", 2.0**-8: "0.0039", 2.0**-9: "0.0020"}
@@ -91,7 +140,7 @@ SETTINGS = {
             "mlp-sgd",
             "MLP with SGD",
             "upscaling/mlp_sgd",
-            _mlp.WINDOWS,
+            mlp_sgd.SCALES,
             (0.4, 0.1, 5.0),
             8.5,
             target=BOTH,
@@ -100,7 +149,7 @@ SETTINGS = {
             "mlp",
             "MLP with AdamW",
             "upscaling/mlp_adamw",
-            _mlp.WINDOWS,
+            mlp_adamw.SCALES,
             (0.1, 0.0125, 4.0),
             3.0,
             target=BOTH,
@@ -109,7 +158,7 @@ SETTINGS = {
             "resnet",
             "ResNet-18 with SGD",
             "upscaling/resnet",
-            resnet.WINDOWS,
+            resnet.SCALES,
             (0.01, 0.0025, 0.4),
             1.3,
             noise="relative noise $t$",
@@ -118,7 +167,7 @@ SETTINGS = {
             "gpt2",
             "GPT-2 with AdamW",
             "upscaling/gpt2",
-            gpt2.WINDOWS,
+            gpt2.SCALES,
             (2.0**-8, 2.0**-9, 0.005),
             2.2,
             metric="valid_loss",
@@ -129,7 +178,12 @@ SETTINGS = {
 }
 
 
-def reduce(runs):
+def unrun(answers):
+    """Of every answer that there are no such runs, for a figure that measures those it has."""
+    return {each.id: exact(math.nan, 0, "it is not run at this scale") for each in answers}
+
+
+def reduce(runs: Runs) -> Data:
     """Every stage's records in one table; a search's rounds belong to their stage."""
     table = run_sweeps.gathered(runs, lambda name: {"study": name.module, "stage": name.stage})
     return table.reindex(columns=COLUMNS)
@@ -146,16 +200,20 @@ class Stages(dict):
         super().__init__(tables)
         self.window, self.ended = window, {}
 
+    def __contains__(self, name):
+        part = {"scratch_tuned": "scratch_rates", QUIET: "tune_upscaled"}
+        return super().__contains__(part.get(name, name))
 
-def by_stage(data, scale):
+
+def by_stage(data: Data, scale: str):
     """The stages of a study's table, validation losses infinite where a run diverged."""
     numbers = data.drop(columns=["study", "stage"]).fillna({"valid_loss": math.inf})
     tables = dict(list(numbers.groupby(data["stage"])))
     return Stages(tables, window(data["study"].iloc[0], scale))
 
 
-@cache
-def window(study, scale):
+@discovery.of_studies
+def window(study, scale: str):
     """Over how many of its last steps a study's final losses are means; 0: its last evaluation."""
     return discovery.study(f"{study}/tune").at(scale).window
 
@@ -250,14 +308,14 @@ def difference(ours, other):
 
 
 def ratio(ours, other):
-    """The same: over that of another."""
+    """Statistic of seeds: mean of one arm over that of another."""
     first, second = mean_of(ours), mean_of(other)
     return lambda seeds: first(seeds) / second(seeds)
 
 
 def share(arm, best, worst):
-    """The same: how much of the way from the best arm to the worst another one is; infinite where
-    the best is not below the worst."""
+    """Statistic of seeds: how far an arm's mean is from the best's, as a share of the way to the
+    worst's; infinite where the best is not below the worst."""
     ours, lowest, highest = mean_of(arm), mean_of(best), mean_of(worst)
 
     def of(seeds):
@@ -267,8 +325,8 @@ def share(arm, best, worst):
     return of
 
 
-@cache
-def flops_ratio(study, scale, stage="base"):
+@discovery.of_studies
+def flops_ratio(study, scale: str, stage="base"):
     """Training operations of a run of a stage over those of the wide one."""
 
     def flops(name):
@@ -287,12 +345,12 @@ def printed_share(setting):
     return needed / whole
 
 
-def shown(stages, setting):
+def means_in_words(stages):
     """Upscaled runs that diverged, and mean final training losses in words."""
     names = {"upscaled_without_noise": "zero noise", "scratch_long": "scratch, base's steps added"}
     names = {n: n for n in ("base", "scratch", "upscaled")} | names
     names |= {"scratch_tuned": "scratch, best rate"}
-    names |= {"upscaled_tuned": "upscaled, tuned at the target"} if setting.target else {}
-    means = {words: losses(stages, name).mean() for name, words in names.items()}
-    told = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
-    return joined(diverged(stages, "upscaled"), told)
+    names |= {"upscaled_tuned": "upscaled, tuned at the target"}
+    means = {words: losses(stages, name).mean() for name, words in names.items() if name in stages}
+    losses_in_words = ", ".join(f"{words} {mean:.4g}" for words, mean in means.items())
+    return joined(diverged(stages, "upscaled"), losses_in_words)

@@ -4,6 +4,8 @@ A power is a pair, of the inputs and of the outputs: for vector-like weights, wh
 that of the input layer and the hidden bias is of the outputs, that of the readout of the inputs.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from repro.verdicts.answers import (
@@ -15,7 +17,7 @@ from repro.verdicts.answers import (
     exact,
     over_means,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Runs
 from repro.verdicts.typeset import Table
 
 # Why a bound of 0.05 on the error of a power.
@@ -108,14 +110,14 @@ def powers(rows, parameter, quantity):
     return tuple(float(next(values)) if width else 0.0 for width in widths)
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     """Every record; the two factors in columns of their own."""
     rows = runs[STUDY]
     factors = np.array(rows["factor"].tolist())
     return rows.drop(columns="factor").assign(k_in=factors[:, 0], k_out=factors[:, 1])
 
 
-def cells(data, table):
+def cells(data: Data, table):
     """(row of the table, column, printed powers, fitted powers). table: TABLE_2 or TABLE_3."""
     for words, parameter in table["rows"].items():
         for column, (optimizer, quantity) in table["columns"].items():
@@ -125,7 +127,7 @@ def cells(data, table):
                 yield words, column, wanted, powers(rows, parameter, quantity)
 
 
-def measure_powers(data, table):
+def measure_powers(data: Data, table):
     """Measurement of the largest error of a power of a table."""
 
     def largest(seeds):
@@ -144,7 +146,7 @@ def widened(row):
     return {"weight": 1 / k_in if kind == "matrix" else 1.0, **found}
 
 
-def measure_widening(data):
+def measure_widening(data: Data):
     """Measurement of the largest relative error of what widening multiplies by."""
     found = [
         abs(row[f"widened_{quantity}"] / wanted - 1)
@@ -155,9 +157,9 @@ def measure_widening(data):
     return exact(max(found), len(found))
 
 
-def in_words(powers, names=("n_in", "n_out")):
+def in_words(powers: Sequence[float], names: Sequence[str] = ("n_in", "n_out")) -> str:
     """`n_out / n_in`, of a pair of powers."""
-    over, under = [], []
+    over, under = list[str](), list[str]()
     for name, power in zip(names, powers, strict=True):
         size = abs(power)
         text = name if size == 1 else f"{name}^{size:g}"
@@ -166,7 +168,7 @@ def in_words(powers, names=("n_in", "n_out")):
     return " / ".join([" ".join(over) or "1", *under])
 
 
-def table_of_powers(data, table):
+def table_of_powers(data: Data, table):
     """A table's printed powers, the fitted ones in brackets."""
     found = {
         (row, column): f"{in_words(wanted)}  ({', '.join(f'{v + 0:.3f}' for v in fitted)})"
@@ -177,7 +179,7 @@ def table_of_powers(data, table):
     return Table(["quantity", *columns], rows)
 
 
-def table_of_widening(data):
+def table_of_widening(data: Data):
     """Table 1, of the record with k_in = 2 and k_out = 3 at the smallest widths."""
     first = data[(data["k_in"] == 2) & (data["k_out"] == 3)].drop_duplicates(
         ["optimizer", "parameter"]

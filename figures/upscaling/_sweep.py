@@ -29,17 +29,17 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure
 
 
 def figure(number, key, *more):
     """The figure of a setting's Sweep 2. more: further stages."""
     name, setting = f"fig{number}", SETTINGS[key]
 
-    def measure_it(data, scale):
+    def measure_it(data: Data, scale: str):
         return measure(name, data, setting, scale)
 
-    def draw(data, scale):
+    def draw(data: Data, scale: str) -> Drawn:
         return _drawing.draw_sweep(data, setting, scale)
 
     return Figure(
@@ -83,7 +83,7 @@ def claims(figure, setting):
     )
 
 
-def measure(figure, data, setting, scale):
+def measure(figure, data: Data, setting, scale: str):
     """Test id -> Measurement, for `claims`; of one seed where Sweep 2 is all there is."""
     stages = by_stage(data, scale)
     rows, metric = ends(stages, "tune_upscaled"), setting.metric_of("tune_upscaled")

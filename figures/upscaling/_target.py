@@ -9,6 +9,7 @@ from figures.upscaling._runs import (
     TARGET,
     TARGET_QUIET,
     best,
+    carried_from,
     difference,
     diverged,
     edges,
@@ -51,6 +52,11 @@ def scales(claim, expectation):
 
 def claims(figure, setting):
     """The claims of one figure."""
+    return (*at_target(figure, setting), *jumps(figure, setting))
+
+
+def at_target(figure, setting):
+    """Those of Sweep 2 at the target."""
     both = LEVEL in setting.target
     return (
         Reading(
@@ -72,15 +78,26 @@ def claims(figure, setting):
             column=setting.name,
             quantity=f"final training loss, {setting.over}, with noise minus without, each at its "
             "best rate at the target",
-            expected=trained_scales(below(0)),
+            expected=setting.where(below(0), "target_lr_quiet"),
         ),
+    )
+
+
+def jumps(figure, setting):
+    """Those of where upscaling starts."""
+
+    def where(claim, bound):
+        return setting.where(bound, "starts", OVERNIGHT if claim in UNTOLD else "reduced")
+
+    return (
         Test(
             id=f"{figure}.initial-jump",
             kind=TRAINING,
             statement="jump",
             column=setting.name,
             quantity="training loss of the first batch, with noise over without",
-            expected=scales(f"{figure}.initial-jump", above(1, STATED)),
+            expected=where(f"{figure}.initial-jump", above(1, STATED)),
+            conditions=carried_from(setting),
         ),
         Test(
             id=f"{figure}.jump-above-base",
@@ -88,7 +105,8 @@ def claims(figure, setting):
             statement="jump",
             column=setting.name,
             quantity=f"training loss of the first batch, over the base's final one, {setting.over}",
-            expected=scales(f"{figure}.jump-above-base", above(1, STATED)),
+            expected=where(f"{figure}.jump-above-base", above(1, STATED)),
+            conditions=carried_from(setting),
         ),
         Test(
             id=f"{figure}.jump-gone",
@@ -97,24 +115,26 @@ def claims(figure, setting):
             column=setting.name,
             quantity="training loss over the second window of steps, over the base's final one, "
             f"{setting.over}",
-            expected=scales(f"{figure}.jump-gone", below(1, STATED)),
+            expected=where(f"{figure}.jump-gone", below(1, STATED)),
+            conditions=carried_from(setting),
         ),
     )
 
 
 def measure(figure, stages, setting, used, tuning):
-    """Test id -> Measurement, for `claims`. used: what Sweep 2 selects at the small width; tuning:
-    why it is no optimum."""
-    up, scratch, tuned, quiet, start, quiet_start = (
-        losses(stages, name)
-        for name in (
-            "upscaled",
-            "scratch",
-            "upscaled_tuned",
-            "upscaled_tuned_without_noise",
-            "upscaled_start",
-            "upscaled_without_noise_start",
-        )
+    """Test id -> Measurement, for `claims`, where they are run. used: what Sweep 2 selects at the
+    small width; tuning: why it is no optimum."""
+    at_target = "upscaled_tuned" in stages
+    found = measured_at_target(stages, setting, used, tuning) if at_target else {}
+    if "upscaled_start" in stages:
+        found |= measured_jumps(stages, tuning)
+    return {f"{figure}.{name}": value for name, value in found.items()}
+
+
+def measured_at_target(stages, setting, used, tuning):
+    """Name -> Measurement, of Sweep 2 at the target."""
+    up, scratch, tuned = (
+        losses(stages, name) for name in ("upscaled", "scratch", "upscaled_tuned")
     )
     at_target = edges(stages, setting, TARGET)
     chosen = best(ends(stages, TARGET), list(setting.target), setting.metric_of(TARGET))
@@ -132,6 +152,11 @@ def measure(figure, stages, setting, used, tuning):
             joined(tuning, at_target, diverged(stages, "upscaled_tuned")),
             joined(words, diverged(stages, "upscaled")),
         ),
+    }
+    if "upscaled_tuned_without_noise" not in stages:
+        return found
+    quiet = losses(stages, "upscaled_tuned_without_noise")
+    return found | {
         "noise-at-target": over_seeds(
             difference(tuned, quiet),
             shared(tuned, quiet),
@@ -142,32 +167,42 @@ def measure(figure, stages, setting, used, tuning):
             ),
             f"without noise {quiet.mean():.4g}, with {tuned.mean():.4g}",
         ),
-        "initial-jump": over_seeds(
-            ratio(start, quiet_start),
-            shared(start, quiet_start),
-            tuning,
-            f"without noise {quiet_start.mean():.4g}, with {start.mean():.4g}",
-        ),
     }
+
+
+def measured_jumps(stages, tuning):
+    """Name -> Measurement, of where upscaling starts."""
+    start, quiet = (
+        losses(stages, name) for name in ("upscaled_start", "upscaled_without_noise_start")
+    )
     base, soon = losses(stages, "base"), after(stages, "upscaled")
-    lost = diverged(stages, "base")
-    found |= {
-        "jump-above-base": over_base(start, base, joined(tuning, lost)),
+    problem = joined(tuning, diverged(stages, "base"))
+    return {
+        "initial-jump": over_seeds(
+            ratio(start, quiet),
+            shared(start, quiet),
+            tuning,
+            f"without noise {quiet.mean():.4g}, with {start.mean():.4g}",
+        ),
+        "jump-above-base": over_base(start, base, problem),
         "jump-gone": over_base(
-            soon, base, joined(tuning, lost), f"steps to {second_window(stages, 'upscaled'):g}"
+            soon, base, problem, f"steps to {second_window(stages, 'upscaled'):g}"
         ),
     }
-    return {f"{figure}.{name}": value for name, value in found.items()}
 
 
 def over_base(ours, base, problem, words=""):
-    """Mean of an arm over that of the base models, which have seeds of their own."""
+    """Mean of an arm over that of the base models: paired where both have the same seeds, else with
+    Welch's interval."""
     first, second = mean_of(ours), mean_of(base)
+    words = joined(words, f"{ours.mean():.4g} over the base's {base.mean():.4g}")
+    if {*ours.index} == {*base.index}:
+        return over_seeds(ratio(ours, base), ours.index, problem, words)
     return over_arms(
         lambda arms: first(arms["ours"]) / second(arms["base"]),
         {"ours": ours.index, "base": base.index},
         problem,
-        joined(words, f"{ours.mean():.4g} over the base's {base.mean():.4g}"),
+        words,
     )
 
 

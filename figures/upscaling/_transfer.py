@@ -170,7 +170,7 @@ def lost_by_seed(curves):
     widest's own. Both are what other seeds choose, the half of the widest's and those of the
     narrowest's that do not judge; nothing where there is one seed."""
     narrow, wide = curves[min(curves)], curves[max(curves)]
-    found = {}
+    found: dict[int, float] = {}
     for half in (0, 1):
         choosing, judging = wide.seeds[1 - half :: 2], wide.seeds[half::2]
         others = [seed for seed in narrow.seeds if seed not in judging]

@@ -8,8 +8,8 @@ from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
 from repro.core.study import OVERNIGHT
 from repro.verdicts.answers import Reading, Test
-from repro.verdicts.figure import Figure
-from studies.upscaling import _mlp, _whole
+from repro.verdicts.figure import Data, Drawn, Figure, Measured
+from studies.upscaling import mlp_adamw_whole, mlp_sgd_whole
 
 # Of `_claims`; the jump after the start is shorter than the window, a pass, and is not asked for.
 NOISE = ("noise-nonzero", "noise-at-target")
@@ -19,10 +19,11 @@ TOO_FEW = "six seeds do not give a power of 0.9"
 def figure(name: str, of: str, key: str, noise_told: bool) -> Figure:
     """The figure `name`, on Figure `of`; key: of its setting. noise_told: whether its seeds were
     planned to tell what noise is worth. What upscaling is worth on held-out rows none are."""
+    scales = {"mlp": mlp_adamw_whole, "mlp-sgd": mlp_sgd_whole}[key].SCALES
     setting = replace(
         SETTINGS[key],
         study=f"{SETTINGS[key].study}_whole",
-        windows={"reduced": _whole.BATCHES, "paper": _mlp.EPOCH["paper"]},
+        scales=scales | {"reduced": scales[OVERNIGHT]},  # at which they are judged
     )
     fair, noise = _fair.names(name, setting), {f"{name}.{each}" for each in NOISE}
     asked = noise | {f"{name}.upscaled-wins-{key}", *fair}
@@ -41,12 +42,12 @@ def figure(name: str, of: str, key: str, noise_told: bool) -> Figure:
     )
     laws = _laws.curve_laws(name, setting) | _laws.win_laws(name, setting)
 
-    def measure(data, scale):
+    def measure(data: Data, scale: str) -> Measured:
         found = _claims.measure_curves(name, data, setting, scale)
         found |= _claims.measure_wins(name, data, setting, scale)
         return {claim: value for claim, value in found.items() if claim in asked}
 
-    def draw(data, scale):
+    def draw(data: Data, scale: str) -> Drawn:
         return _drawing.draw_curves(data, setting, scale)
 
     return Figure(

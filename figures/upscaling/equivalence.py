@@ -9,13 +9,14 @@ from repro.verdicts.answers import (
     OURS,
     THEORY,
     TOLERANCE,
+    Measurement,
     Test,
     above,
     all_scales,
     at_most,
     exact,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.power import AS_CLAIMED, Laws
 
 FLOOR = 1e-17  # a difference of exactly zero is drawn here
@@ -98,7 +99,7 @@ def clipping_name(clip):
     return AWARE if clip["width_aware"] else PLAIN
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     """The largest difference of every BLOCK steps; one that is no number counts as infinite."""
     import pandas as pd
 
@@ -128,14 +129,14 @@ def worst(rows):
     return rows.groupby(RUN)["difference"].max()
 
 
-def measurement(value, runs):
+def measurement(value: float, runs: Data) -> Measurement:
     where = ", ".join(
         f"{name} {found:.1e}" for name, found in runs.groupby("optimizer").max().items()
     )
     return exact(value, len(runs), detail=where)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     measured = {}
     for key in ARCHITECTURES | KINDS:
         rows = data[(data["architecture"] == key) & (data["clipping"] == "none")]
@@ -148,7 +149,7 @@ def measure(data, scale):
     return measured
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Nothing is random here. The rival: every run drifts as slowly as the one that clipping by the
     plain norm disturbs least."""
     if law == AS_CLAIMED:
@@ -164,7 +165,7 @@ def over_factors(rows):
     return rows.groupby("step")["difference"].max().clip(lower=FLOOR)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(4, 2, width=3.7, height=3.1)

@@ -11,7 +11,7 @@ from repro.verdicts.answers import (
     at_most,
     over_seeds,
 )
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs, View
 from repro.verdicts.noise import Design
 from repro.verdicts.power import AS_CLAIMED, Laws
 
@@ -38,7 +38,7 @@ ANSWERS = (
 LAWS = {"fig1.stays-inside": Laws(AS_CLAIMED, ("leaves as far as it moves",))}
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     import pandas as pd
 
     path = _runs.reduce({k: v for k, v in runs.items() if k != TRANSFER})
@@ -49,7 +49,7 @@ def reduce(runs):
     return pd.concat([path, sweep], ignore_index=True)[columns]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     quiet = data[data["stage"] == "upscaled_without_noise"].groupby("seed")
     # The largest along a run: without noise it should at no step leave the subspace.
     share = quiet.apply(lambda rows: float((rows["outside"] / rows["inside"]).max()))
@@ -61,7 +61,7 @@ def measure(data, scale):
     }
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """The distance from the subspace as it is, or as large as the movement along it."""
     design = Design(recorded, ["outside"], ["stage", "step", WIDTH, "lr"], log=False)
     if law != AS_CLAIMED:
@@ -70,7 +70,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(2, width=4.8)

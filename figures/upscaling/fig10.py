@@ -3,18 +3,18 @@
 from figures.upscaling import _claims, _drawing, _laws
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Measured
 
 SETTING = SETTINGS["gpt2"]
 ANSWERS = _claims.curve_claims("fig10", SETTING)
 LAWS = _laws.curve_laws("fig10", SETTING)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     return _claims.measure_curves("fig10", data, SETTING, scale)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     return _drawing.draw_curves(data, SETTING, scale)
 
 

@@ -1,9 +1,11 @@
 """Figure 3: learning rate and noise transfer across widths of upscaled models."""
 
 import math
+from functools import partial
 
 import numpy as np
 
+from figures.upscaling._runs import ASKED, too_narrow
 from figures.upscaling._transfer import (
     FITS,
     LEVEL,
@@ -21,13 +23,15 @@ from repro.statistics import t_interval
 from repro.verdicts.answers import (
     TOLERANCE,
     TRAINING,
+    Condition,
+    Measurement,
     Reading,
     Test,
     above,
     trained_scales,
     within,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
 from repro.verdicts.noise import Design
 from repro.verdicts.power import AS_CLAIMED, SIDES, SIGN, Laws
 from repro.verdicts.run_sweeps import gathered
@@ -56,6 +60,7 @@ SWEEPS = {
     "lr": ("by_lr", "lr", "learning rate", "the best learning rate"),
     "noise": ("by_noise", LEVEL, "noise level", "the best noise"),
 }
+FACTOR = 2  # by which every target is wider than its base
 STATEMENT = {"lr": "rate", "noise": "noise-level"}
 # GPT-2's rates also have a stage a width, where the widths have seeds of their own.
 ARMS = {("gpt2", "lr"): ("by_lr_narrow", "by_lr_wide")}
@@ -79,6 +84,11 @@ def scales_of(key, sweep, expectation):
     return trained_scales(expectation, "reduced" if (key, sweep) in JUDGED else OVERNIGHT)
 
 
+def narrowest_base(key, sweep, data, scale):
+    """That the narrowest model that a sweep widens has fewer units than the paper asks for."""
+    return too_narrow(rows_of(data, key, sweep)[WIDTH].min() / FACTOR)
+
+
 ANSWERS = (
     *(
         Test(
@@ -88,6 +98,7 @@ ANSWERS = (
             column=MODELS[key][0],
             quantity=f"slope of log2 of {SWEEPS[sweep][3]} against log2 of the target width",
             expected=scales_of(key, sweep, within(0, 0.25, TOLERANCE, HALF_WAY)),
+            conditions=(Condition(ASKED, partial(narrowest_base, key, sweep)),),
         )
         for key, sweep in SERIES
     ),
@@ -124,7 +135,7 @@ LAWS = {
 }
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     """Final losses of every run."""
 
     def label(name):
@@ -134,7 +145,7 @@ def reduce(runs):
     return gathered(runs, label, last=True).reindex(columns=columns)
 
 
-def rows_of(data, key, sweep):
+def rows_of(data: Data, key, sweep):
     """The rows of a model's sweep; none of CODE and PRINTED but at paper scale."""
     return data[(data["study"] == MODELS[key][1]) & data["stage"].isin(stages_of(key, sweep))]
 
@@ -150,8 +161,8 @@ def stages_of(key, sweep):
     return (f"{SWEEPS[sweep][0]}{MODELS[key][2]}", *ARMS.get((key, sweep), ()))
 
 
-def measure(data, scale):
-    found = {}
+def measure(data: Data, scale: str) -> Measured:
+    found: dict[str, Measurement] = {}
     for key, sweep in SERIES:
         rows, axis = rows_of(data, key, sweep), SWEEPS[sweep][1]
         if rows.empty and MODELS[key][2] == "":
@@ -166,7 +177,7 @@ def measure(data, scale):
     return found
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """Every width's curve with its optimum where a law has it, their mean that of the recorded; or
     the noise's profile as it is, even, or turned round."""
     design = Design(recorded, ["train_loss"], ["study", "stage", WIDTH, "lr", LEVEL])
@@ -212,7 +223,7 @@ def set_profile(design, rows, side):
         design.mean[at, 0] = new[np.searchsorted(x, np.log2(design.recorded[LEVEL].to_numpy()[at]))]
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     shown = [key for key in MODELS if len(rows_of(data, key, "lr"))]
@@ -239,7 +250,7 @@ def draw(data, scale):
     return figure
 
 
-def small(data, scale):
+def small(data: Data, scale: str) -> Drawn:
     """The loss of the first model against its rate."""
     from repro.verdicts import drawing
 

@@ -3,7 +3,7 @@
 from figures.upscaling import _claims, _drawing, _laws
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import SETTINGS, reduce
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Measured
 
 SETTING = SETTINGS["mlp-sgd"]
 ANSWERS = (
@@ -13,13 +13,13 @@ ANSWERS = (
 LAWS = _laws.curve_laws("fig4", SETTING) | _laws.win_laws("fig4", SETTING)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     return _claims.measure_curves("fig4", data, SETTING, scale) | _claims.measure_wins(
         "fig4", data, SETTING, scale
     )
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     share = _claims.measure_wins("fig4", data, SETTING, scale)[f"fig4.faster-{SETTING.key}"]
     return _drawing.draw_curves(data, SETTING, scale, share)
 

@@ -16,7 +16,7 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, View
 from repro.verdicts.intervals import joined
 from repro.verdicts.power import SIDES, SIGN
 
@@ -48,7 +48,7 @@ ANSWERS = (
 LAWS = _laws.curve_laws("fig6", SETTING) | {"fig6.overfits": SIGN, "fig6.more-accurate": SIGN}
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     ours, sgd = (_runs.by_stage(data[data["study"] == s.study], scale) for s in (SETTING, SGD))
     half_way = _runs.by_stage(halved(data), scale)
     end, half = (_runs.losses(steps, "upscaled", "valid_loss") for steps in (ours, half_way))
@@ -85,7 +85,7 @@ def measure(data, scale):
     }
 
 
-def halved(data):
+def halved(data: Data):
     """The upscaled runs up to half of their steps."""
     rows = data[(data["study"] == SETTING.study) & (data["stage"] == "upscaled")]
     return rows[rows["step"] <= rows["step"].max() / 2]
@@ -96,11 +96,11 @@ def lost_share(stages):
     return float(np.mean(~np.isfinite(_runs.ends(stages, "tune_upscaled")["train_loss"])))
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     return _laws.simulate(law, recorded, scale, rng, beside_sgd)
 
 
-def beside_sgd(law, design):
+def beside_sgd(law: str, design):
     """SGD less accurate, as accurate, or more; validation losses that rise, stay or fall."""
     ours, sgd = (design.rows(study=s.study, stage="upscaled") for s in (SETTING, SGD))
     # Below AdamW in accuracy; its losses are no claim's.
@@ -113,7 +113,7 @@ def beside_sgd(law, design):
     design.mean[last, column] = at_half + SIDES[law] * rise
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     return _drawing.draw_curves(data[data["study"] == SETTING.study], SETTING, scale)
 
 

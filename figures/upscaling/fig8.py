@@ -6,7 +6,7 @@ from figures.upscaling import _claims, _drawing, _laws, _runs
 from figures.upscaling._runs import SETTINGS, reduce
 from repro.core.study import OVERNIGHT
 from repro.verdicts.answers import TRAINING, Test, below, over_seeds, trained_scales
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured
 from repro.verdicts.intervals import joined
 from repro.verdicts.power import SIDES, SIGN
 
@@ -25,7 +25,7 @@ ANSWERS = (
 LAWS = _laws.curve_laws("fig8", SETTING) | {"fig8.generalisation": SIGN}
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     stages = _runs.by_stage(data, scale)
     ours, scratch = (
         _runs.losses(stages, name, "valid_accuracy") for name in ("upscaled", "scratch")
@@ -41,11 +41,11 @@ def measure(data, scale):
     return _claims.measure_curves("fig8", data, SETTING, scale) | {"fig8.generalisation": gain}
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     return _laws.simulate(law, recorded, scale, rng, less_accurate)
 
 
-def less_accurate(law, design):
+def less_accurate(law: str, design):
     """Upscaled less accurate than from scratch, as accurate, or more: in the paper its accuracy
     lies where its loss would have it not."""
     rows = (design.rows(study=SETTING.study, stage=stage) for stage in ("scratch", "upscaled"))
@@ -54,7 +54,7 @@ def less_accurate(law, design):
     design.mean[:, :2] = loss[:, :2]
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     return _drawing.draw_curves(data, SETTING, scale)
 
 

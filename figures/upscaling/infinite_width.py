@@ -1,6 +1,7 @@
 """E.3 and E.4 measured: deep linear networks of growing width against their limit."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from repro.verdicts.answers import (
     over_batches,
     within,
 )
-from repro.verdicts.figure import Figure, View
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs, View
 from repro.verdicts.intervals import farthest
 from repro.verdicts.noise import Design
 from repro.verdicts.power import AS_CLAIMED, Laws
@@ -106,7 +107,7 @@ LAWS = {
 }
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     import pandas as pd
 
     grid, alone = runs[GRID], runs[ALONE]
@@ -160,7 +161,11 @@ def exponent(widths, rms):
     return farthest([over_batches(row**2, of) for row in np.moveaxis(rms, 1, 0)], -0.5)
 
 
-def measure(data, scale):
+def _share_off(limit: float, mean: float) -> float:
+    return float(abs(mean / limit - 1))
+
+
+def measure(data: Data, scale: str) -> Measured:
     grid = data[data["study"] == "grid"]
     last = last_steps(grid)[1]
     rms, widths = by_seed(grid, lines(grid), "rms")
@@ -180,7 +185,7 @@ def measure(data, scale):
         "infinite_width.limit": exponent(widths, rms),
         "infinite_width.mean": farthest(
             [
-                over_batches(values, lambda m, to=to: float(abs(m / to - 1)))
+                over_batches(values, partial(_share_off, to))
                 for values, to in zip(mean[:, :, -1].T, limit, strict=True)
             ],
             0.0,
@@ -198,7 +203,7 @@ def measure(data, scale):
     }
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     axes = ["study", "layers", "noise", "width", "step", "factor"]
     drawn = recorded.copy()
     if law in POWERS:
@@ -214,7 +219,7 @@ def simulate(law, recorded, scale, rng):
     return drawn
 
 
-def at_limits(law, scale, design):
+def at_limits(law: str, scale: str, design):
     """Means at the limits of a law."""
     table = design.recorded
     for (layers, noise), rows in table.groupby(["layers", "noise"]).indices.items():
@@ -236,7 +241,7 @@ def at_power(power, design):
     return design
 
 
-def limit_by(law, layers, noise, scale):
+def limit_by(law: str, layers, noise, scale: str):
     """The limits of y_t, as they are or with a part of the equations left out."""
     study = discovery.study(GRID)
     own = [network for network in study.grid["network"] if network["layers"] == layers]
@@ -254,7 +259,7 @@ def limit_by(law, layers, noise, scale):
     return upscaling_limit.limit(layers, **kept)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     grid = data[data["study"] == "grid"]
@@ -264,8 +269,8 @@ def draw(data, scale):
         draw_deviations(column[1], grid, layers, drawing)
         draw_gaps(column[2], grid, layers, drawing)
         noise = rf"{example}: noise on all weights, $\gamma_\mathrm{{up}} = \gamma$"
-        titles = (noise, f"{example}: distance from the limit")
-        titles += (f"{example}: distance from the narrow network",)
+        titles = [noise, f"{example}: distance from the limit"]
+        titles.append(f"{example}: distance from the narrow network")
         for panel, title in zip(column, titles, strict=True):
             panel.set_title(title, fontsize=9)
     return figure

@@ -5,15 +5,21 @@ from dataclasses import replace
 from figures.upscaling import _drawing, _fair, _laws, _runs, _target
 from figures.upscaling._laws import simulate
 from figures.upscaling._runs import LEVEL, SETTINGS, reduce
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Measured
+from studies.upscaling import resnet_at_target
 
-SETTING = replace(SETTINGS["resnet"], study="upscaling/resnet_at_target", target=("lr",))
+SETTING = replace(
+    SETTINGS["resnet"],
+    study="upscaling/resnet_at_target",
+    scales=resnet_at_target.SCALES,
+    target=("lr",),
+)
 NAME = "resnet_target"
 ANSWERS = (*_target.claims(NAME, SETTING), *_fair.claims(NAME, SETTING))
 LAWS = _laws.target_laws(NAME) | _laws.fair_laws(NAME, SETTING)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     stages = _runs.by_stage(data, scale)
     used = _runs.best(_runs.ends(stages, "tune_upscaled"), ["lr", LEVEL], "train_loss")
     tuning = _runs.edges(stages, SETTING, "tune", "tune_upscaled")
@@ -21,7 +27,7 @@ def measure(data, scale):
     return found | _fair.measure(NAME, stages, SETTING, scale)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     return _drawing.draw_curves(data, SETTING, scale)
 
 

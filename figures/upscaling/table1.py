@@ -2,7 +2,8 @@
 
 from figures.upscaling import _scalings
 from repro.verdicts.answers import SELF_CHECK, TOLERANCE, Test, all_scales, at_most
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
+from repro.verdicts.typeset import Table
 
 ANSWERS = (
     Test(
@@ -17,15 +18,15 @@ ANSWERS = (
 )
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return _scalings.reduce(runs)
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     return {"table1.widening": _scalings.measure_widening(data)}
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     return _scalings.table_of_widening(data)
 
 

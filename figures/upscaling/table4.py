@@ -10,7 +10,7 @@ from repro.verdicts.answers import (
     exact,
     within,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Figure, Measured, Runs
 from repro.verdicts.typeset import Table
 
 STUDY = "upscaling/costs"
@@ -73,11 +73,11 @@ ANSWERS = (
 )
 
 
-def reduce(runs):
+def reduce(runs: Runs) -> Data:
     return runs[STUDY]
 
 
-def measure(data, scale):
+def measure(data: Data, scale: str) -> Measured:
     measured = {}
     for key in SPEEDUPS:
         rows = data[data["name"] == f"speedup.{key}"]
@@ -89,7 +89,7 @@ def measure(data, scale):
     return measured | {"table4.all-charged-gpt2": exact(all_charged(data)["computed"])}
 
 
-def all_charged(data):
+def all_charged(data: Data):
     """GPT-2's cost from scratch over all it costs otherwise: as computed, and as recounted."""
     rows = data.set_index("name")[["computed", "recounted"]]
     base, wide, tuning = (rows.loc[f"costs.gpt2.{run}"] for run in ("base", "wide", "tuning"))
@@ -110,7 +110,7 @@ def in_words(name):
     return f"{MODELS[model]}: speed-up of upscaling, {charged} charged"
 
 
-def table(data, scale):
+def table(data: Data, scale: str) -> Table:
     rows = []
     for row in data.itertuples():
         digits = 1 if row.unit == "times" else 0

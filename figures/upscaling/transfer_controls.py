@@ -1,6 +1,8 @@
 """What Figure 3's transfer is held against: SP's rates, and noise of one size at every width."""
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from repro.verdicts.answers import (
     over_seeds,
     trained_scales,
 )
-from repro.verdicts.figure import Figure
+from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured
 from repro.verdicts.intervals import joined, no_finer_than
 from repro.verdicts.noise import Design
 from repro.verdicts.power import SIDES, SIGN
@@ -59,7 +61,7 @@ ANSWERS = (
 LAWS = {f"transfer_controls.{sweep}-{key}": SIGN for sweep, key in PAIRS}
 
 
-def arms(data, sweep, key):
+def arms(data: Data, sweep, key):
     """Of the paper's scaling, then of the control: width -> sweep."""
     return [
         sweeps(data[(data["study"] == STUDY[key]) & (data["stage"] == stage)], SWEEPS[sweep][2])
@@ -85,7 +87,12 @@ def at_the_edge(curves, name, width):
     return f"{name} best at width {width} is at the grid's edge" if curves[width].at_edge else ""
 
 
-def measure(data, scale):
+def _of_seed(values: Mapping[int, float]) -> Callable[[Sequence[int]], float]:
+    """One seed -> its value."""
+    return lambda seeds: values[seeds[0]]
+
+
+def measure(data: Data, scale: str) -> Measured:
     measured = {}
     for sweep, key in PAIRS:
         ours, control = arms(data, sweep, key)
@@ -111,7 +118,7 @@ def measure(data, scale):
         )
         lost = dict(zip(seeds, regret(ours, ends[1]).tolist(), strict=True))
         found = over_seeds(
-            lambda sample, lost=lost: lost[sample[0]],
+            _of_seed(lost),
             seeds,
             joined(*(at_the_edge(ours, "the paper's", width) for width in ends)),
             f"the control's {regret(control, ends[1]).mean():.3g}",
@@ -121,7 +128,7 @@ def measure(data, scale):
     return measured
 
 
-def simulate(law, recorded, scale, rng):
+def simulate(law: str, recorded: Data, scale: str, rng: Generator) -> Data:
     """The control's curves at the widest width where what transfers to them ends as far above what
     transfers under the paper's scaling as recorded, as low, or as far below."""
     design = Design(recorded, ["train_loss"], ["study", "stage", WIDTH, "lr", LEVEL])
@@ -139,7 +146,7 @@ def simulate(law, recorded, scale, rng):
     return design.draw(rng)
 
 
-def draw(data, scale):
+def draw(data: Data, scale: str) -> Drawn:
     from repro.verdicts import drawing
 
     figure, axes = drawing.panels(4, len(SWEEPS), width=3.6)
@@ -190,7 +197,7 @@ def draw_control(panel, curves, grid, colors):
     drawing.legend_above(panel, 3, fontsize=6.5, handlelength=1.2)
 
 
-def draw_regret(panel, data, sweep):
+def draw_regret(panel, data: Data, sweep):
     """What the narrowest's best value costs at every target, with intervals over seeds."""
     from repro.verdicts import drawing
 
@@ -199,7 +206,7 @@ def draw_regret(panel, data, sweep):
             widths = sorted(curves)
             found = [t_interval(regret(curves, width)) for width in widths]
             x = np.array(widths) * 2.0 ** (0.1 * place)  # side by side
-            look = {"color": drawing.COLORS[place], "ls": style}
+            look: dict[str, Any] = {"color": drawing.COLORS[place], "ls": style}
             drawing.bars(panel, x, found, **look, label=MODELS[key] + ", control" * (style == "--"))
     panel.axhline(0, lw=0.8, color="0.6")
     panel.set_xscale("log", base=2)

@@ -1,7 +1,7 @@
 """What an author begins with: new files, and a test that is planned before its runs.
 
 new.py          the files of a new paper or figure
-again.py        those of a figure again, with own seeds, widths and rates
+kept.py         a try as files
 pilot.py        the suite on seeds that judge nothing
 planning.py     designs beside their price, and what each promises
 prices.py       what each run of a table took

@@ -16,9 +16,10 @@ import numpy as np
 
 from repro.authoring import trials
 from repro.authoring.prices import Priced, prices
+from repro.core.population import SETTING
 from repro.core.suite import Suite
 from repro.errors import UserError
-from repro.files import read_json, write_json
+from repro.files import read_as, read_table, write_json
 from repro.products.records import read_record, recorded
 from repro.verdicts.answers import Measurement, Test
 from repro.verdicts.figure import figure_named
@@ -125,22 +126,42 @@ class Source:
         recorded = self.recorded
         asked = np.array([seeds.get(arm, 0) for arm in self.arm])
         there = np.array([recorded.get(arm, 1) for arm in self.arm])
+        only, further = self.once
 
         def design(drawn: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
             parts = []
             for copy, table in enumerate(drawn):
                 first = of_none if copy == 0 else False  # what is of no seed is there once
-                chosen = (rank + copy * there < asked) & ~of_none | first
+                before = there + (copy - 1) * further if copy else 0
+                place = only if copy else rank
+                chosen = (place >= 0) & (place + before < asked) & ~of_none | first
                 part = table[chosen]
                 parts.append(part.assign(seed=part["seed"] + copy * COPY))
             return pd.concat(parts, ignore_index=True)
 
         return design
 
+    @property
+    def once(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every row its seed's place among those that further tables add, -1 of none, and how
+        many its arm has of these: of drawn settings the first seed of each, for only the first
+        settings of a design have two."""
+        rank, number = (
+            ranks(self.table, self.arm),
+            np.array([self.recorded.get(a, 1) for a in self.arm]),
+        )
+        if SETTING not in self.table:
+            return rank, number
+        first = self.table.groupby(SETTING)["seed"].transform("min") == self.table["seed"]
+        place = self.table["seed"].where(first).groupby(self.arm).rank(method="dense")
+        return place.fillna(0).to_numpy(int) - 1, np.full(len(first), int(place.max()))
+
     def copies(self, seeds: Mapping[str, int]) -> int:
         """How many tables have as many seeds as a design."""
+        further = dict(zip(self.arm, self.once[1], strict=True))
         recorded = self.recorded
-        return max(math.ceil(number / recorded[arm]) for arm, number in seeds.items())
+        more = (math.ceil((n - recorded[arm]) / further[arm]) for arm, n in seeds.items())
+        return 1 + max(0, *more)
 
     def design(self, seeds: Mapping[str, int], draws: int) -> Design:
         """A design with what it promises."""
@@ -150,11 +171,13 @@ class Source:
 
 
 def arms(table: "pd.DataFrame") -> np.ndarray:
-    """The arm of every row: its words, and those of all other rows that have the same seeds."""
+    """The arm of every row: its words, and those of all other rows that have the same seeds. What a
+    drawn setting has in all of its rows tells no arm."""
     import pandas as pd
 
     words = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-    told = [name for name in words if table[name].nunique(dropna=False) > 1]
+    of = table[SETTING] if SETTING in table else pd.Series(0, table.index)
+    told = [name for name in words if table[name].groupby(of).nunique(dropna=False).max() > 1]
     label = table[told].fillna("").agg("/".join, axis=1) if told else pd.Series("all", table.index)
     alike: dict[tuple, list[str]] = {}
     for name, rows in table.groupby(label, sort=False):
@@ -276,23 +299,22 @@ def designs(source: Source, tests: Sequence[str], draws: int = DRAWS) -> Iterato
 def of_figure(suite: Suite, figure_name: str, table: Path | None) -> Source:
     """A figure's source: a pilot's table, with what it took beside it as JSON; None: that on record
     at the configured scale and data."""
-    import pandas as pd
-
+    pilot = suite.command(f"plan {figure_name} --pilot 3", program="python -m repro")
     if table is None:
         bases = recorded(suite, figure_name)
         if not bases:
-            raise UserError(f"{figure_name}: has no record here; run a pilot: --pilot 3")
-        read_record(bases[0])  # refuses one that was changed
+            raise UserError(f"{figure_name}: has no record here; run a pilot: {pilot}")
+        made = read_record(bases[0])["provenance"]["made"]
+        seconds = sum(entry["seconds"] for entry in made)
         table = bases[0].with_suffix(".csv")
-    beside = table.with_suffix(".json")
-    if not beside.exists():
-        raise UserError(
-            f"{beside}: is missing, which says what the runs took; run a pilot: --pilot 3"
-        )
-    found = read_json(beside)
-    made = found.get("provenance", {"made": [found]})["made"]
-    seconds = sum(entry["seconds"] for entry in made)
-    rows = pd.read_csv(table)
+    else:
+        beside = table.with_suffix(".json")
+        if not beside.exists():
+            raise UserError(
+                f"{beside}: is missing, which says what the runs took; run a pilot: {pilot}"
+            )
+        seconds = read_as(beside, {"seconds": float})["seconds"]
+    rows = read_table(table)
     return Source(suite, figure_name, rows, prices(suite, figure_name, rows, seconds))
 
 

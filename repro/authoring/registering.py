@@ -14,8 +14,8 @@ from repro.core import seeds as derived_seeds
 from repro.core.seeds import Seeds
 from repro.core.study import Proposal
 from repro.core.suite import Suite
-from repro.errors import UserError
-from repro.files import read_json, sha256_file, write_bytes, write_json
+from repro.errors import UserError, did_you_mean
+from repro.files import read_as, sha256_file, write_bytes, write_json
 from repro.lineage.checkout import ROOT
 from repro.products.explain import find_test
 from repro.products.records import RECORDS, read_record
@@ -67,7 +67,8 @@ def row(suite: Suite, word: str, typed: Mapping[str, str], arms: str = "") -> st
     asked = arms or asked_of(suite, figure_name)
     planned = _plan(suite, figure_name, asked)
     if claim.id not in planned["promises"]:
-        raise UserError(f"{name}: is not in the plan; make it anew: `repro plan {figure_name}`")
+        again = suite.command(f"plan {figure_name}", program="python -m repro")
+        raise UserError(f"{name}: is not in the plan; make it anew: {again}")
     promise = planned["promises"][claim.id]
     figures = {key: float(f"{promise[key]:.3g}") for key in ("power", "told", "error")}
     found: dict[str, Any] = {
@@ -115,8 +116,10 @@ def _plan(suite: Suite, figure_name: str, asked: str) -> dict:
     of so many."""
     path = planning.path(suite, figure_name)
     if not path.exists():
-        raise UserError(f"{path}: is missing; make it with `repro plan {figure_name}`")
-    found = read_json(path)
+        made = suite.command(f"plan {figure_name}", program="python -m repro")
+        raise UserError(f"{path}: is missing; make it: {made}")
+    kind = {"figure": str, "scale": str, "data": str, "seeds": dict[str, int]}
+    found = read_as(path, kind)
     of = {"figure": figure_name, "scale": suite.config.scale, "data": suite.label}
     if of != {key: found.get(key) for key in of}:
         raise UserError(f"{path}: is no plan of {' '.join(of.values())}")
@@ -167,6 +170,8 @@ def derive(paper: str) -> list[str]:
 
     Raises UserError where a row is not committed, or a seed is on record already.
     """
+    if paper not in discovery.papers():
+        raise UserError(f"unknown paper {paper!a}: {did_you_mean(paper, discovery.papers())}")
     known = derived_seeds.arms(paper)
     before = _on_record(paper)
     lines = []
@@ -178,9 +183,8 @@ def derive(paper: str) -> list[str]:
             if old and len(old.numbers) >= number:
                 continue
             if not commit:
-                raise UserError(
-                    f"{preregistration.path(paper)}: commit the row of {row.claim} first"
-                )
+                why = preregistration.unknown() or f"commit the row of {row.claim} first"
+                raise UserError(f"{preregistration.path(paper)}: {why}")
             at = old.commit if old else commit
             found = derived_seeds.derived(at, arm, number)
             if clash := derived_seeds.clash(found, before):

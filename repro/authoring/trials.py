@@ -8,7 +8,7 @@ import numpy as np
 from repro.core import catalog, discovery
 from repro.core.suite import Suite
 from repro.errors import UserError
-from repro.files import sha256, sha256_file
+from repro.files import read_table, sha256, sha256_file
 from repro.products.records import only_one, read_record, recorded
 from repro.verdicts import power, words
 from repro.verdicts.answers import Expectation, Measurement, Test
@@ -100,7 +100,6 @@ def shifted(found: Measurement, by: float) -> Measurement:
 def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
     """The trials of a figure's claims, drawn from its record at the configured scale and data;
     none where none of them binds."""
-    import pandas as pd
 
     if not tested(figure_name, suite.config.scale, suite.is_embedded(figure_name)):
         return []
@@ -112,7 +111,18 @@ def of_figure(suite: Suite, figure_name: str) -> list[Trial]:
         )
     read_record(bases[0])  # refuses one that was changed
     data = bases[0].with_suffix(".csv")
-    return of_table(suite, figure_name, pd.read_csv(data), sha256_file(data))
+    return of_table(suite, figure_name, read_table(data), sha256_file(data))
+
+
+def predictions(suite: Suite, figure_name: str) -> dict[str, str]:
+    """Test -> what it is held against and what the paper's formula gives, of the tests on record
+    for which there is one."""
+    judged = read_record(recorded(suite, figure_name)[0])["tests"]
+    return {
+        row["test"]: f"expected {words.expectation(row['bound'])}"
+        for row in judged
+        if row["bound"]["formula"]
+    }
 
 
 def bound_of(test: Test, scale: str) -> Expectation:
@@ -182,6 +192,7 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
         if every and not recorded(suite, figure_name):
             continue  # not run yet, or not at this scale
         rows = of_figure(suite, figure_name)
+        said = predictions(suite, figure_name) if rows else {}
         paper, figure = figure_name.split("/")
         figures = [name for name in catalog.figure_names() if name.startswith(f"{paper}/")]
         order = [
@@ -208,4 +219,5 @@ def update(suite: Suite, selection: list[str]) -> Iterator[str]:
                 power.write(paper, sorted([*kept, *rows], key=place))
         for claim in dict.fromkeys(trial.claim for trial in rows):
             found = [trial for trial in rows if trial.claim == claim]
-            yield f"{paper}/{claim}: {words.laws([power.as_json(trial) for trial in found])}"
+            counts = words.laws([power.as_json(trial) for trial in found])
+            yield "; ".join(filter(None, [f"{paper}/{claim}: {counts}", said.get(claim)]))

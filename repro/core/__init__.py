@@ -11,6 +11,7 @@ What runs
   filling.py      which short runs share a job on a GPU
   search.py       a grid that extends itself until its optimum lies inside
   rows.py         CSV files beside a paper's studies
+  population.py   settings that seeds draw
   seeds.py        seeds derived from the commit of a row of the register
   catalog.py      the figures that there are
   papers.py       who the papers are, each from a file of its own
@@ -20,6 +21,9 @@ What runs
   suite.py        the suite under one configuration
   paths.py        where files are, relative to the work folder
   entry.py        an entry of the board, a file in the place of the parametrizations
+  tried.py        a try: one test under a reader's settings, in the place of its studies
+  axes.py         other seeds, rates, steps, widths and optimizers of a study's stages
+  stand_ins.py    runs stood in for by made-up records
 
 One job
   execute.py      carries out a job: its runs, unless finished before

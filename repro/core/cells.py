@@ -4,16 +4,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from repro.core.runs import Run
 from repro.core.schedule import Cell
 from repro.core.spec import lookup, override
 from repro.errors import UserError
-from repro.files import CELL_SEAL, REMEDY, canonical_json, read_sealed
+from repro.files import CELL_SEAL, REMEDY, canonical_json, check_keys, read_sealed
 from repro.lineage import arithmetic, foreign
 from repro.lineage.provenance import kind
-from widthwise.hints import misfit
+from repro.tasks import TASKS
 
 FORMAT = 1
 MOST = 256 * 2**20  # bytes of a cell's file; the largest at paper scale has a few million
@@ -27,7 +26,6 @@ FINISHED = {
 }
 CELL = {"id": str, "study": str, "axes": dict, "runs": list[dict]}
 RUN = FINISHED | {"axes": dict}
-INFINITE = ("inf", "-inf", "nan")  # numbers that JSON has not, as `encode_record` writes them
 
 
 def check_format(content: Mapping, name: object, remedy: str = REMEDY) -> None:
@@ -64,7 +62,8 @@ def check_result(result: Mapping, run: Run, name: object, remedy: str = REMEDY) 
     """Raise UserError, naming the file, unless this is the entry of a finished run: of its id, with
     the settings, data and tuned values that the id is of, and nothing that `foreign` refuses.
 
-    What a run recorded and where it was made is taken on trust: only the form is held.
+    The numbers that a run recorded and where it was made are taken on trust: only that they are
+    what its task records, as often and as large as they can be.
     """
     check_keys(result, FINISHED, name, remedy)
     if result["id"] != run.id:
@@ -79,6 +78,9 @@ def check_result(result: Mapping, run: Run, name: object, remedy: str = REMEDY) 
     foreign.check_provenance(result["provenance"], name, remedy)
     for record in result["records"]:
         foreign.check_record(record, name, remedy)
+    records = result["records"]
+    if records and (wrong := TASKS[run.task].records.misfit(records, result["spec"])):
+        raise UserError(f"{name}: run {run.id[:12]} {wrong}; {remedy}")
 
 
 def _is_of(result: Mapping, run: Run) -> bool:
@@ -95,13 +97,6 @@ def _is_of(result: Mapping, run: Run) -> bool:
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, UserError):
         return False
-
-
-def check_keys(content: object, keys: Any, name: object, remedy: str = REMEDY) -> None:
-    """Raise UserError, naming the file, unless its content has these keys with these types, as
-    `hints.misfit` has them."""
-    if wrong := misfit(content, keys):
-        raise UserError(f"{name}: was not written by this suite, {wrong}; {remedy}")
 
 
 def encode_record(record: Mapping) -> dict:
@@ -122,16 +117,15 @@ def read_cell(path: Path, cell: Cell) -> dict:
         raise UserError(
             f"{path}: has {path.stat().st_size:,} bytes, more than a cell may ({MOST:,}); {REMEDY}"
         )
-    content = read_sealed(path, CELL_SEAL)
+    content = read_sealed(path, CELL_SEAL, kind=CELL)
     check_cell(content, cell, path)
     return content
 
 
 def check_compatible(contents: Mapping[Path, Mapping]) -> None:
     """Raise UserError unless all runs of a figure were made on one kind of device (a CPU, or GPUs
-    of one compute capability), with one known arithmetic, and from the same data, and recorded
-    numbers where others did. contents: cell file -> its content."""
-    check_kinds(contents)
+    of one compute capability), with one known arithmetic, and from the same data. contents: cell
+    file -> its content."""
     devices: dict[str, Path] = {}
     arithmetics: dict[str, Path] = {}
     digests: dict[str, tuple[str, Path]] = {}
@@ -158,22 +152,3 @@ def check_compatible(contents: Mapping[Path, Mapping]) -> None:
             f"{arithmetics[arithmetic.UNKNOWN]}: was made before runs said with which arithmetic; "
             f"{REMEDY}, which makes its runs again"
         )
-
-
-def check_kinds(contents: Mapping[Path, Mapping]) -> None:
-    """Raise UserError, naming the files, where runs of a study recorded words and numbers under one
-    name: what reads them would fail, and its own file would be blamed."""
-    seen: dict[tuple[str, str], dict[str, Path]] = {}
-    for path, content in contents.items():
-        entries = (entry for run in content["runs"] for r in run["records"] for entry in r.items())
-        for key, value in entries:
-            if isinstance(value, str | int | float):
-                word = isinstance(value, str) and value not in INFINITE
-                kinds = seen.setdefault((content["study"], key), {})
-                kinds.setdefault("words" if word else "numbers", path)
-    for (_, key), kinds in seen.items():
-        if len(kinds) > 1:
-            raise UserError(
-                f"{kinds['words']}: records words under {key!r}, where numbers belong as in "
-                f"{kinds['numbers']}; delete it, and its runs under runs/, and build it again"
-            )

@@ -1,23 +1,30 @@
 """The configuration: scale, data sources, figures; validated alike for Snakemake and the CLI."""
 
+from __future__ import annotations
+
 import math
 import re
 import reprlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from repro.core import entry
-from repro.core.entry import EntryFile
 from repro.core.study import SCALES
 from repro.data.source import Source
 from repro.errors import UserError, did_you_mean
 from repro.files import canonical_json, open_file, sha256
 from repro.lineage import arithmetic
+from repro.lineage.checkout import ROOT, modules
+
+if TYPE_CHECKING:
+    from repro.core.entry import EntryFile
+    from repro.core.tried import Tried
 
 SOURCES = ("embedded", "real")
 AT_EDGE = ("widen", "stop")
+QUOTED = re.compile("'.*'|\".*\"", re.DOTALL)
 FOLDER_LABEL = re.compile("folder-[0-9a-f]{8}")  # of `data_label`, of a user's folder
 
 
@@ -33,6 +40,8 @@ class Config:
         the grid in rounds, "stop" ends in an error before anything is trained with that value.
     arithmetic: which instructions CPU runs use, a name in `arithmetic.SETTINGS`.
     entry: a file in the place of the parametrizations of the board of transfer, alone in `figures`.
+    tried: a try in the place of the studies that it changes, of which there are no figures, and its
+        file.
     """
 
     scale: str
@@ -44,6 +53,8 @@ class Config:
     at_edge: str = "widen"
     arithmetic: str = arithmetic.DEFAULT
     entry: EntryFile | None = None
+    tried: Tried | None = None
+    tried_file: str = ""
 
     def source(self, dataset: str) -> Source:
         """The source of one dataset."""
@@ -56,8 +67,29 @@ class Config:
         values += [f"{name}={s.folder or s.kind}" for name, s in sorted(self.sources.items())]
         values += [f"at_edge={self.at_edge}"] if self.at_edge != "widen" else []
         values += [f"entry={self.entry.copy}"] if self.entry else []
+        values += [f"tried={self.tried_file}"] if self.tried else []
         # Written even if it is the default: results from before this setting are made anew.
         return [*values, f"arithmetic={self.arithmetic}"]
+
+
+def configuration(words: Iterable[str]) -> Config:
+    """What config/config.yaml says, changed by `key=value` words as in snakemake --config.
+
+    Values are taken as they are, not as YAML, so that a folder may have any name; only `figures`
+    may be a YAML list. Raises UserError on a word without `=` and on an invalid configuration.
+    """
+    path = ROOT / "config" / "config.yaml"
+    values, given = dict(defaults(path, path.read_text())), dict[str, str]()
+    for word in words:
+        key, separator, value = word.partition("=")
+        if not separator:
+            raise UserError(f"--config {word!r}: give key=value")
+        if given.setdefault(key, value) != value:
+            raise UserError(f"--config {key}: is {given[key]!r} and {value!r}; leave one of them")
+        is_list = key == "figures" and value.startswith("[")
+        name = f"config key figures: {reprlib.repr(value)}"
+        values[key] = from_yaml(value, name, scalars=False) if is_list else value
+    return parse(values, modules("data"))
 
 
 def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
@@ -65,7 +97,17 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     the key."""
     datasets = sorted(datasets)
     limits = ("max_gpu_hours", "max_days")
-    known = {"scale", "data", "figures", *limits, "at_edge", "arithmetic", "entry", *datasets}
+    known = {
+        "scale",
+        "data",
+        "figures",
+        *limits,
+        "at_edge",
+        "arithmetic",
+        "entry",
+        "tried",
+        *datasets,
+    }
     for key in values:
         if key not in known:
             raise UserError(
@@ -99,10 +141,19 @@ def parse(values: Mapping[str, object], datasets: Iterable[str]) -> Config:
     chosen = _choice("arithmetic", chosen, tuple(arithmetic.SETTINGS))
     entered = None
     if "entry" in values:
+        from repro.core import entry
+
         if not {*figures} <= {"all", entry.FIGURE}:
             raise UserError(f"config key entry: its runs are those of {entry.FIGURE}; no figures=")
         entered, figures = entry.load(str(values["entry"])).keep(), [entry.FIGURE]
-    return Config(scale, data, sources, tuple(figures), hours, days, at_edge, chosen, entered)
+    file = str(values.get("tried", ""))
+    own = None
+    if file:
+        from repro.core import tried
+
+        own = tried.load(Path(file))
+    limited = (hours, days, at_edge, chosen, entered)
+    return Config(scale, data, sources, tuple(figures), *limited, own, file)
 
 
 def in_folders(chosen: Config, datasets: Iterable[str], folder: Path) -> Config:
@@ -137,10 +188,10 @@ def _limit(key: str, value: Any) -> float | None:
 
 
 def _source(dataset: str, value: object) -> Source:
-    if not isinstance(value, str):  # YAML makes a number of a folder named 007
+    if not isinstance(value, str):  # of a file, where YAML makes a number of a folder named 007
         raise UserError(
             f"{dataset}: {reprlib.repr(value)} is what YAML makes of the folder given; "
-            f"quote it twice: --config '{dataset}=\"FOLDER\"'"
+            f'put it in quotes: {dataset}: "FOLDER"'
         )
     if value in SOURCES:
         return Source(value)
@@ -156,23 +207,19 @@ def _source(dataset: str, value: object) -> Source:
     return Source("folder", folder.resolve())
 
 
-def check_literal(words: Iterable[str], values: Mapping, datasets: Iterable[str]) -> None:
-    """Check that Snakemake took the folders of its command line as they were typed.
+def as_typed(words: Iterable[str], datasets: Iterable[str]) -> dict[str, str]:
+    """The paths among the words of --config, by key, as they were typed: Snakemake reads them as
+    YAML, where `wikitext2=a #1` is folder `a` and a comment, and `123_456` a number.
 
-    It reads the values of --config as YAML, where `wikitext2=a #1` is folder `a` and a comment.
-    words: the command line. values: the configuration that Snakemake made of it.
-    Raises UserError naming the dataset whose folder is not the one that was typed.
+    Quotes around a path are not of it, unless there is one that has them.
     """
-    for word in words:
-        name, given, typed = word.partition("=")
-        if not given or name not in datasets or name not in values:
-            continue
-        quoted = len(typed) > 1 and typed[0] == typed[-1] and typed[0] in "\"'"
-        if not quoted and str(values[name]) != typed:
-            raise UserError(
-                f"{name}: YAML makes {values[name]!r} of {typed!r}; "
-                f"quote it twice: --config '{name}=\"{typed}\"'"
-            )
+    paths = {*datasets, "entry", "tried"}
+    typed = (word.partition("=")[::2] for word in words)
+    return {
+        key: value[1:-1] if QUOTED.fullmatch(value) and not Path(value).exists() else value
+        for key, value in typed
+        if key in paths
+    }
 
 
 def from_yaml(text: str, name: object, scalars: bool = True) -> Any:
@@ -232,3 +279,12 @@ def data_label(config: Config, identities: Mapping[str, Mapping]) -> str:
         parts.append(f"{name}={kind}")
     parts += [f"entry={config.entry.stem}"] if config.entry else []
     return "+".join(parts)
+
+
+@cache
+def defaults(path: Path, text: str) -> Mapping:
+    """What config.yaml says. Read once: a report loads the configuration for every command."""
+    values = from_yaml(text, path) or {}
+    if not isinstance(values, Mapping):
+        raise UserError(f"{path}: holds no `key: value`; mend it")
+    return values

@@ -7,17 +7,18 @@ one line that names the file and what is missing or wrong.
 
 import ast
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 from repro.core.spec import lookup, override, settings
-from repro.core.study import REFERENCES, Best, Study
+from repro.core.study import REFERENCES, SCALES, Best, Study
 from repro.errors import UserError, did_you_mean, nearest
 from repro.lineage.checkout import check_call, is_listed, kind, near_name
 from repro.tasks import SHARED, TASKS
+from repro.training.settings import misfit
 
 # Arguments of a task that the suite passes; all others are the study's settings (`repro.tasks`).
 CONTEXT = {"inputs", "device", "progress", "checkpoint"}
@@ -35,8 +36,9 @@ def check_dataset(file: str, module: ModuleType) -> None:
             check_call(file, name, getattr(module, name), ["source"])
 
 
-def check_studies(file: str, module: ModuleType) -> None:
-    """Check a file of studies/ against `Study`: its STUDY, or each of its STAGES."""
+def check_studies(file: str, module: ModuleType, scales: Collection[str] = SCALES) -> None:
+    """Check a file of studies/ against `Study`: its STUDY, or each of its STAGES. scales: at which
+    its runs are checked, each that it has."""
     has_study, has_stages = hasattr(module, "STUDY"), hasattr(module, "STAGES")
     if not has_study and not has_stages:
         near = near_name("STAGES", module) or near_name("STUDY", module)
@@ -44,7 +46,7 @@ def check_studies(file: str, module: ModuleType) -> None:
     if has_study and has_stages:
         raise UserError(f"{file}: defines STUDY and STAGES; make the one a stage of the other")
     if has_study:
-        _check_study(file, module.STUDY, {})
+        check_study(file, module.STUDY, {}, scales)
         return
     if not isinstance(module.STAGES, Mapping) or not module.STAGES:
         raise UserError(f"{file}: STAGES is not a mapping of names to studies")
@@ -52,11 +54,13 @@ def check_studies(file: str, module: ModuleType) -> None:
     for name, study in module.STAGES.items():
         if not isinstance(name, str) or not name or set(name) & set("/+, "):
             raise UserError(f"{file}: stage {name!r}: give a name without '/', '+', ',' or space")
-        _check_study(f"{file}: stage {name}", study, earlier)
+        check_study(f"{file}: stage {name}", study, earlier, scales)
         earlier[name] = study
 
 
-def _check_study(place: str, study: Study, earlier: Mapping[str, Study]) -> None:
+def check_study(
+    place: str, study: Study, earlier: Mapping[str, Study], scales: Collection[str]
+) -> None:
     """Check one stage. earlier: the stages above it in the file, which it may refer to."""
     if not isinstance(study, Study):
         raise UserError(f"{place}: is {kind(study)}, not a Study")
@@ -64,16 +68,17 @@ def _check_study(place: str, study: Study, earlier: Mapping[str, Study]) -> None
         raise UserError(f"{place}: unknown task {study.task!r}: {did_you_mean(study.task, TASKS)}")
     _check_values(f"{place}: spec", study.spec)
     _check_grid(f"{place}: grid", study.grid)
-    for name, scale in study.scales.items():
-        _check_values(f"{place}: spec of scale {name}", scale.spec)
-        _check_grid(f"{place}: grid of scale {name}", scale.grid)
+    asked = [name for name in study.scales if name in scales]
+    for name in asked:
+        _check_values(f"{place}: spec of scale {name}", study.scales[name].spec)
+        _check_grid(f"{place}: grid of scale {name}", study.scales[name].grid)
     for axis in set(study.search) - set(study.grid):
         hint = did_you_mean(axis, study.grid)
         raise UserError(f"{place}: search names {axis!r}, no axis of its grid: {hint}")
-    points = {name: _first_point(place, study, name) for name in study.scales}
-    if all(spec is None for spec in points.values()):
+    if not any(all({**study.grid, **scale.grid}.values()) for scale in study.scales.values()):
         raise UserError(f"{place}: an axis of its grid is empty at every scale: it has no runs")
-    for spec in (spec for spec in points.values() if spec is not None):
+    points = [_first_point(place, study, name) for name in asked]
+    for spec in (spec for spec in points if spec is not None):
         for key, value in settings(spec):
             if isinstance(value, REFERENCES):
                 _check_reference(f"{place}: {key}", value, earlier)
@@ -121,11 +126,17 @@ def _first_point(place: str, study: Study, scale_name: str) -> dict | None:
     base = override(study.spec, scale.spec)
     first: dict[str, object] = {}
     empty = False
-    for axis, values in study.grid.items():
-        values = scale.grid.get(axis, values)
+    choices = scale.population.choices if scale.population else {}
+    drawn = {name: [*choice.levels.values()] for name, choice in choices.items()}
+    for axis, values in {**study.grid, **scale.grid, **drawn}.items():
         points = [value if isinstance(value, Mapping) else {axis: value} for value in values]
         for point in points:
             _check_settings(f"{place}: axis {axis}", base, point)
+            for name in sorted(TASKS[study.task].records.names & {*point}):
+                raise UserError(
+                    f"{place}: axis {axis} sets {name}, which task {study.task} records: in the "
+                    "table the one would replace the other; name the setting otherwise"
+                )
         empty = empty or not points
         first |= points[0] if points else {}
     return None if empty else override(base, first)
@@ -177,6 +188,11 @@ def _check_task_reads(place: str, task: str, spec: Mapping) -> None:
     for name in sorted(set(spec) - arguments):
         hint = did_you_mean(name, arguments) if arguments else "it has none"
         raise UserError(f"{place}: {name!r} is no setting of task {task}: {hint}")
+    optimizer = spec.get("optimizer")
+    if isinstance(optimizer, Mapping):
+        taken = [key for key, value in optimizer.items() if isinstance(value, REFERENCES)]
+        if wrong := misfit(optimizer, taken):
+            raise UserError(f"{place}: optimizer {wrong}")
     for name in ("needs", "cost"):
         try:
             getattr(TASKS[task], name)(spec)

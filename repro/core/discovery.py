@@ -4,17 +4,17 @@ A broken file is reported, in one line, to whoever asks for it, and does not sto
 `study_names` leaves its stages out, and only the figures that need it fail.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from types import ModuleType
+from typing import TypeVar, cast
 
 from repro.core.catalog import figure, figure_names, matching_figures
-from repro.core.contracts import check_dataset, check_studies
 from repro.core.names import StageName
 from repro.core.papers import Paper, paper, slugs
 from repro.core.spec import settings
-from repro.core.study import Checkpoint, Study
+from repro.core.study import SCALES, Checkpoint, Study
 from repro.errors import UserError, did_you_mean
 from repro.lineage.checkout import load, modules, of_papers
 
@@ -50,6 +50,8 @@ def dataset(name: str) -> ModuleType:
     """The module of a dataset; raises UserError if there is none of that name, or it is broken."""
     if name not in dataset_names():
         raise UserError(f"unknown dataset {name!r}: {did_you_mean(name, dataset_names())}")
+    from repro.core.contracts import check_dataset
+
     file = f"data/{name}.py"
     module = load(file)
     check_dataset(file, module)
@@ -60,18 +62,31 @@ def dataset(name: str) -> ModuleType:
 def _study_module(name: str) -> ModuleType:
     if name not in of_papers("studies"):
         raise UserError(f"unknown study {name!r}: {did_you_mean(name, of_papers('studies'))}")
+    from repro.core.contracts import check_studies
+
     file = f"studies/{name}.py"
     module = load(file)
-    check_studies(file, module)
+    check_studies(file, module, ())
     return module
 
 
+@cache
+def check_scale(name: str, scale: str) -> None:
+    """Check the runs of a study, `<paper>/<study>`, at a scale; raises UserError if it is broken.
+    A question of one scale checks no other."""
+    from repro.core.contracts import check_studies
+
+    check_studies(f"studies/{name}.py", _study_module(name), (scale,))
+
+
 def broken_studies() -> dict[str, str]:
-    """`<paper>/<study>` -> what is wrong, for every broken file of studies/."""
+    """`<paper>/<study>` -> what is wrong, for every file of studies/ that is broken at any
+    scale."""
     broken = {}
     for name in of_papers("studies"):
         try:
-            _study_module(name)
+            for scale in SCALES:
+                check_scale(name, scale)
         except UserError as error:
             broken[name] = str(error)
     return broken
@@ -92,7 +107,28 @@ def stages(name: str) -> list[str]:
     return [full for stage in module.STAGES for full in stages(f"{name}/{stage}")]
 
 
-@cache
+# Stage -> what a try runs in its place (`repro.core.tried`), in this process.
+_IN_PLACE: dict[str, Study] = {}
+_OF_STUDIES: list[Callable[[], None]] = []  # what forgets what was worked out of studies
+Worked = TypeVar("Worked", bound=Callable)
+
+
+def of_studies(function: Worked) -> Worked:
+    """`cache`, of what depends on studies: forgotten where others are put in their place."""
+    cached = cache(function)
+    _OF_STUDIES.append(cached.cache_clear)
+    return cast(Worked, cached)
+
+
+def put(studies: Mapping[str, Study]) -> None:
+    """From here on have these studies in the place of those of their names, and of no others."""
+    _IN_PLACE.clear()
+    _IN_PLACE.update(studies)
+    for forget in _OF_STUDIES:
+        forget()
+
+
+@of_studies
 def study(name: str) -> Study:
     """A study by its name: `<paper>/<study>` or `<paper>/<study>/<stage>`.
 
@@ -100,16 +136,22 @@ def study(name: str) -> Study:
     Raises UserError if there is none of that name, or its file is broken.
     """
     origin = StageName.parse(name)
+    own = _IN_PLACE.get(str(origin.at_round(0))) or declared(str(origin.at_round(0)))
+    return own.round(origin.stage) if origin.round else own
+
+
+@cache
+def declared(name: str) -> Study:
+    """A stage as its file has it."""
+    origin = StageName.parse(name)
     module = _study_module(origin.module)
     if not hasattr(module, "STAGES"):
         if origin.stage:
             raise UserError(f"unknown stage {name!r}: {origin.module} has no stages")
-        declared = module.STUDY
-    elif origin.stage not in module.STAGES:
+        return module.STUDY
+    if origin.stage not in module.STAGES:
         raise UserError(f"unknown stage {name!r}: {did_you_mean(origin.stage, module.STAGES)}")
-    else:
-        declared = module.STAGES[origin.stage]
-    return declared.round(origin.stage) if origin.round else declared
+    return module.STAGES[origin.stage]
 
 
 def keeps_checkpoints(name: str) -> bool:

@@ -18,15 +18,18 @@ from typing import Any
 from repro.core.names import StageName
 from repro.core.study import Study
 from repro.errors import UserError
-from repro.files import open_file, read_json, sha256, write_bytes
+from repro.files import open_file, read_as, sha256, write_bytes
 from repro.lineage import foreign
+from repro.training.settings import OPTIMIZERS, misfit
 from widthwise.parametrization.named import find
 
 FIGURE = "transfer/leaderboard"  # whose runs an entry has
 WORKLOADS = ("decoder", "mlp", "gru")  # of it, those that are cheap
 STAGES = ("proxy", "wide")
 FOLDER = Path("results", "entries")  # copies that a run takes, whatever becomes of the file
-WORDS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon", "lion": "Lion"}
+WORDS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD", "muon": "Muon"}  # the board's
+# What a workload's own optimizer has beside what an entry gives (`entered`).
+OWN = {"name": "adamw", "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.0, "clip": None}
 NAME = r"[A-Za-z0-9][A-Za-z0-9 (),.=_+-]{0,38}[A-Za-z0-9)]|[A-Za-z0-9]"
 STEM = r"\w[\w-]{0,59}"  # of its file: a folder of records/ has it
 MOST = 100_000  # characters of a file
@@ -84,6 +87,16 @@ class EntryFile:
             raise UserError(f"{self.copy}: was changed; delete it and run the same command again")
         return self
 
+    def over(self, own: Mapping) -> dict:
+        """An optimizer's settings with the entry's in place; of another, those that it uses."""
+        its = OPTIMIZERS.get(str(self.settings.get("name", own["name"])), ())
+        return {**{key: value for key, value in own.items() if key in its}, **self.settings}
+
+    def has_runs(self, stage: StageName) -> bool:
+        """Whether an entry has runs of a stage."""
+        paper, study = stage.module.split("/")
+        return paper == "transfer" and study in WORKLOADS and stage.stage in STAGES
+
     def entered(self, study: Study) -> Study:
         """A stage's grids and settings with the entry's. Carries the file out, where it has
         rules; raises UserError where they are none."""
@@ -101,15 +114,9 @@ class EntryFile:
         scales = {
             name: replace(scale, grid=grid(scale.grid)) for name, scale in study.scales.items()
         }
-        optimizer = {**study.spec["optimizer"], **self.settings}
+        optimizer = self.over(study.spec["optimizer"])
         its = {"parametrization": ours, "optimizer": optimizer, "entry": self.digest}
         return replace(study, spec={**study.spec, **its}, grid=grid(study.grid), scales=scales)
-
-
-def is_entered(stage: StageName) -> bool:
-    """Whether an entry has runs of a stage."""
-    paper, study = stage.module.split("/")
-    return paper == "transfer" and study in WORKLOADS and stage.stage in STAGES
 
 
 def load(given: str) -> EntryFile:
@@ -118,7 +125,7 @@ def load(given: str) -> EntryFile:
     if path.suffix not in (".py", ".json") or not path.is_file():
         raise UserError(f"config key entry: {given!a} is no file; give a FILE.py that has a NAME")
     if path.suffix == ".json":
-        return of_record(read_json(path, REMEDY), given)
+        return of_record(read_as(path, dict, REMEDY), given)
     with open_file(path) as file:
         content = file.read(MOST + 1)
     try:
@@ -161,8 +168,6 @@ def parse(text: str, given: str, stem: str = "entry") -> EntryFile:
         raise UserError(f"{given}: PARAMETRIZATION must be a name, got {_short(parametrization)}")
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
         raise UserError(f"{given}: OPTIMIZER must be a mapping of settings")
-    if not isinstance(settings.get("name", ""), str):
-        raise UserError(f"{given}: OPTIMIZER's name must be a text, got {_short(settings['name'])}")
     if isinstance(octaves, bool) or not isinstance(octaves, int | float) or not abs(octaves) <= 20:
         raise UserError(f"{given}: OCTAVES must be a number of octaves, got {_short(octaves)}")
     if not has_rules:
@@ -170,7 +175,10 @@ def parse(text: str, given: str, stem: str = "entry") -> EntryFile:
             find(parametrization)
         except UserError as error:
             raise UserError(f"{given}: {error}") from None
-    return EntryFile(given, stem, text, str(name), parametrization, dict(settings), float(octaves))
+    found = EntryFile(given, stem, text, str(name), parametrization, dict(settings), float(octaves))
+    if wrong := misfit(found.over(OWN)):
+        raise UserError(f"{given}: OPTIMIZER {wrong}")
+    return found
 
 
 def check_text(text: str, given: str) -> None:
@@ -186,12 +194,42 @@ def check_text(text: str, given: str) -> None:
             raise UserError(f"{given}, line {number}: says another coding; save it as UTF-8")
 
 
+def plain(node: ast.AST, name: str) -> bool:
+    """Whether a statement is the assignment of a value to one name."""
+    if isinstance(node, ast.AnnAssign):
+        return node.value is not None and ast.unparse(node.target) == name
+    return isinstance(node, ast.Assign) and [*map(ast.unparse, node.targets)] == [name]
+
+
+def bound(tree: ast.AST, name: str) -> int:
+    """How often a text gives a name a value, or may, wherever in it."""
+    count = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            count += node.id == name and not isinstance(node.ctx, ast.Load)
+        elif isinstance(node, ast.alias):
+            count += (node.asname or node.name) in (name, "*")
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            count += name in node.names
+        elif not isinstance(node, ast.Attribute | ast.keyword | ast.arg):
+            count += name in (getattr(node, "name", None), getattr(node, "rest", None))
+    return count
+
+
 def _literals(text: str, given: str) -> tuple[dict[str, Any], bool]:
     """(the constants of an entry's text, whether it defines rules)."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UserError(f"{given}: is no Python ({str(error).splitlines()[0]}); mend it") from None
+    for name in CONSTANTS:
+        if bound(tree, name) > 1 or bound(tree, name) > sum(
+            plain(node, name) for node in tree.body
+        ):
+            raise UserError(
+                f"{given}: {name} is given twice, or not as `{name} = ...` of a line of "
+                "its own, so that Python may take another; leave one such line"
+            )
     found: dict[str, Any] = {}
     rules = False
     for node in tree.body:
@@ -202,8 +240,6 @@ def _literals(text: str, given: str) -> tuple[dict[str, Any], bool]:
         own = getattr(node, "name", "") if isinstance(node, ast.FunctionDef) else ""
         rules = rules or own == "rules" or "rules" in names
         for name in names & {*CONSTANTS}:
-            if name in found:
-                raise UserError(f"{given}: {name} is given twice; leave one of them")
             try:
                 found[name] = ast.literal_eval(node.value)  # type: ignore[attr-defined]
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

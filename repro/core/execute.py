@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from repro.core.cells import FORMAT, check_result, encode_record
+from repro.core.cells import FINISHED, FORMAT, check_result, encode_record
 from repro.core.code_of_run import code_of
 from repro.core.locks import locked
 from repro.core.names import StageName
@@ -22,7 +22,7 @@ from repro.files import (
     CELL_SEAL,
     atomic_path,
     canonical_json,
-    read_json,
+    read_as,
     read_sealed,
     remove_temporaries,
     sha256,
@@ -44,6 +44,9 @@ from repro.lineage.provenance import (
 from repro.tasks import TASKS
 from repro.training import ranks
 
+# What is noted beside a state of the GPUs that trained it.
+BEGUN = {"capability": str, "devices": list[str]}
+
 
 def run_cell(
     cell: Cell,
@@ -63,8 +66,8 @@ def run_cell(
     A cell is the runs of one job. If several ranks share it (`repro.training.ranks`), only
     rank 0 writes files and takes locks.
 
-    store: folder of finished runs, one sealed file per run id, shared by all cells. It holds no
-    axes, because two studies that share a run may name its point differently. A run found
+    store: folder of finished runs (`homes`), one sealed file per run id, shared by all cells. It
+    holds no axes, because two studies that share a run may name its point differently. A run found
     there is reused, so that a killed job continues where it stopped. If it was made on another
     device, with another arithmetic or from other tokens, it is made again, and the job says so;
     GPUs of one compute capability are no other device, those of another end the job.
@@ -88,15 +91,17 @@ def run_cell(
         checkpoints.mkdir(parents=True, exist_ok=True)
     here = _deciding(cell, read) or ranks.broadcast_from_rank0(partial(machine, device))
     digests = input_digests(inputs)
+    places = ranks.broadcast_from_rank0(partial(homes, store, cell.runs))
     for index, run in enumerate(cell.runs):
+        home = places[run.id]
         # A finished run is reused only if it was made with the same setup. Its id names its
         # upstream runs; that these were made again, with other results, only their records show.
         setup = here | {"inputs": digests | read.digests(run)}
-        final = store / f"{run.id}.safetensors" if checkpoints else None
-        with locked(store / f"{run.id}.lock") if main else nullcontext():
+        final = home / f"{run.id}.safetensors" if checkpoints else None
+        with locked(home / f"{run.id}.lock") if main else nullcontext():
             if main:
-                remove_temporaries(store, f".{run.id}*")
-            stored = partial(_stored, store / f"{run.id}.json", run, setup, final)
+                remove_temporaries(home, f".{run.id}*")
+            stored = partial(_stored, home / f"{run.id}.json", run, setup, final)
             # Rank 0 looks for all, because either all ranks must train or none.
             result = ranks.broadcast_from_rank0(stored)
             if result is not None:
@@ -107,45 +112,58 @@ def run_cell(
                 unfinished = Unfinished(run, spec, tuned, setup, made_by, final)
                 began_on: list[str] = []
                 if main:
-                    tell_of_other_state(unfinished, store)
-                    began_on = unfinished.note_device(store)
+                    tell_of_other_state(unfinished, home)
+                    began_on = unfinished.note_device(home)
                 if not widen:
                     refuse_growth(unfinished, str(StageName.parse(cell.study).at_round(0)))
                 seconds = stopwatch(device)
                 report = progress(index, run) if main else lambda step, loss: None
                 context = {"inputs": inputs, "device": device, "progress": report}
-                records, used = _train(cell, unfinished, store, layout, context)
+                records, used = _train(cell, unfinished, home, layout, context)
                 if not main:
                     continue
                 used = {**used, **({"began_on": began_on} if began_on else {})}
                 made = provenance(setup, made_by, ranks.count(), seconds(), used)
                 result = unfinished.result(records, made)
-                write_sealed(store / f"{run.id}.json", result, CELL_SEAL)
+                write_sealed(home / f"{run.id}.json", result, CELL_SEAL)
             results.append(result)
             if main:
                 # Only after the result is on disk: a job killed before that needs the state.
                 for pattern in ("state", "devices"):
-                    for left in store.glob(f"{run.id}*.{pattern}"):
+                    for left in home.glob(f"{run.id}*.{pattern}"):
                         left.unlink(missing_ok=True)
                 if final and checkpoints and result["records"]:
                     link(final, checkpoints / final.name)
     if main:
-        content = {
-            "format": FORMAT,
-            "id": cell.id,
-            "study": cell.study,
-            "task": cell.runs[0].task,
-            "task_version": cell.runs[0].task_version,
-            "axes": cell.axes,
-            "runs": [
-                result | {"axes": run.axes} for result, run in zip(results, cell.runs, strict=True)
-            ],
-        }
         with locked(path.with_suffix(".lock")):
             remove_temporaries(path.parent, f".{path.stem}-*")
-            write_sealed(path, content, CELL_SEAL)
+            write_sealed(path, _content(cell, results), CELL_SEAL)
         tell_of_other_code(cell.runs[0].task, reused)
     return len(reused)
+
+
+def homes(store: Path, runs: Sequence[Run]) -> dict[str, Path]:
+    """Run id -> the folder of all its files: one of 256, because what lies beside a run is looked
+    through several times. A run that has files in `store` itself, of before there were 256, is read
+    and finished there; one look finds them for all of these runs."""
+    names = os.listdir(store) if store.is_dir() else []
+    flat = {name.lstrip(".")[:64] for name in names}  # an id is a SHA-256
+    return {run.id: store if run.id in flat else store / run.id[:2] for run in runs}
+
+
+def _content(cell: Cell, results: Sequence[Mapping]) -> dict:
+    """What a cell's file holds. results: of its runs, in their order."""
+    return {
+        "format": FORMAT,
+        "id": cell.id,
+        "study": cell.study,
+        "task": cell.runs[0].task,
+        "task_version": cell.runs[0].task_version,
+        "axes": cell.axes,
+        "runs": [
+            {**result, "axes": run.axes} for result, run in zip(results, cell.runs, strict=True)
+        ],
+    }
 
 
 def _deciding(cell: Cell, read: UpstreamResults) -> dict[str, str | None]:
@@ -202,7 +220,7 @@ class Unfinished:
             return []
         state, here = self.state(store), self.setup["device"]
         note = state.with_suffix(".devices")
-        before = read_json(note)["devices"] if state.exists() and note.exists() else []
+        before = read_as(note, BEGUN)["devices"] if state.exists() and note.exists() else []
         others = [name for name in before if name != here]
         words = {"capability": self.setup["capability"], "devices": [*others, here]}
         write_json(note, words)
@@ -223,8 +241,12 @@ class Unfinished:
         """What its file holds. made: its provenance. Raises UserError where its task records what
         could not be read back (`foreign.check_record`)."""
         encoded = [encode_record(record) for record in records]
+        name, remedy = f"task {self.run.task}", "record numbers and plain words"
         for record in encoded:
-            foreign.check_record(record, f"task {self.run.task}", "record numbers and plain words")
+            foreign.check_record(record, name, remedy)
+        declared = TASKS[self.run.task].records
+        if encoded and (wrong := declared.misfit(encoded, self.spec)):
+            raise UserError(f"{name} {wrong}; its `records` in repro/tasks say what it records")
         return {
             "id": self.run.id,
             "spec": self.spec,
@@ -286,7 +308,7 @@ def tell_of_other_state(one: Unfinished, store: Path) -> None:
     others = one.other_states(store)
     if not others or one.state(store).exists():
         return
-    begun = [read_json(n) for n in (s.with_suffix(".devices") for s in others) if n.exists()]
+    begun = [read_as(n, BEGUN) for n in (s.with_suffix(".devices") for s in others) if n.exists()]
     for note in begun:
         refuse_capability(
             one.run, one.setup, note["capability"], ", ".join(note["devices"]), "begun"
@@ -315,7 +337,7 @@ def refuse_capability(run: Run, setup: Mapping, made: object, names: str, what: 
         f"run {run.id[:12]} was {what} on {names}, of compute capability {made}, and this is "
         f"{setup['device']}, of {here}, where it would be trained from step 0: keep its jobs on "
         "one kind of GPU (site.yaml: gpu_model, or extra: --constraint=FEATURE), or remove its "
-        f"files in runs/ ({run.id[:12]}*) to train it here"
+        f"files below runs/ ({run.id[:12]}*) to train it here"
     )
 
 
@@ -351,7 +373,7 @@ def _stored(path: Path, run: Run, setup: Mapping, final: Path | None) -> dict | 
     """
     if not path.exists():
         return None
-    result = read_sealed(path, CELL_SEAL)
+    result = read_sealed(path, CELL_SEAL, kind=FINISHED)
     check_result(result, run, path)
     expected = result.get("sha256_checkpoint")
     if final and result["records"] and not (final.exists() and expected == sha256_file(final)):

@@ -1,8 +1,11 @@
 """Locks of files and folders that end when the process that holds them dies. No torch."""
 
 import errno
+import glob
 import os
 import platform
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -51,9 +54,23 @@ def _me() -> str:
 
 
 def held_by_another(path: Path) -> str:
-    """The process named in a lock's file if it is another than this one; "" if there is none."""
+    """The process that holds a lock if it is another than this one; "" if there is none. The lock
+    is asked and not its file, which a killed process leaves: then it is removed."""
+    from filelock import FileLock, Timeout
+
     found = _holder(path) if path.exists() else ""
-    return "" if found == _me() else found
+    if found in ("", _me()):
+        return ""
+    lock = FileLock(path, fallback_to_soft=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return found
+    except (NotImplementedError, OSError):  # nobody can know
+        return ""
+    path.unlink(missing_ok=True)
+    lock.release()
+    return ""
 
 
 def _holder(path: Path) -> str:
@@ -64,8 +81,47 @@ def _holder(path: Path) -> str:
 
 
 @contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
-    """Be the only job that writes in a folder. Half-written files of killed jobs are removed."""
-    with locked(folder / "job.lock"):
-        remove_temporaries(folder)
-        yield
+def only_writer(folder: Path, lock: str = "job.lock", *left: str) -> Iterator[None]:
+    """Be the only job that writes in a folder, of those that take the same lock. What killed ones
+    left half-written is removed. lock: its file, from the folder. left: patterns of what only they
+    leave, as `beside`; all that is hidden where none are given."""
+    with locked(folder / lock):
+        try:
+            _remove(folder, left)
+            yield
+        finally:  # a killed one's own children may have written on for a while
+            _remove(folder, left)
+
+
+def _remove(folder: Path, left: tuple[str, ...]) -> None:
+    for pattern in left or (".*",):
+        remove_temporaries(folder, pattern)
+
+
+def beside(name: str) -> str:
+    """A pattern of what a process makes to be renamed to a file of that name, whatever its suffix,
+    or to a folder (`files.atomic_path`)."""
+    return f".{glob.escape(name)}-????????"
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Be the only job that makes a folder, and yield a path to make it at: a killed job leaves the
+    folder that was there before, or the new one, or none, and its rest to the next such job."""
+    place = folder.absolute()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(place.parent / f".{place.name}.lock", os.O_RDWR | os.O_CREAT))
+    except OSError as error:
+        raise UserError(
+            f"{place}: cannot be made there ({error.strerror}); choose another folder"
+        ) from None
+    with only_writer(place.parent, f".{place.name}.lock", beside(place.name)):
+        temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+        try:
+            yield temporary / "site"
+            if place.exists():
+                os.replace(place, temporary / "before")
+            os.replace(temporary / "site", place)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)

@@ -14,8 +14,34 @@ from repro.lineage import checkout
 from widthwise.hints import misfit
 
 FILE = "paper.toml"
-ARXIV = re.compile(r"\d{4}\.\d{5}")
+ARXIV = re.compile(r"\d{4}\.\d{5}", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A question that a paper answers, and what is on record of it. The fields are the keys.
+
+    question: one sentence. place: where the paper answers it, perhaps how. tests: those that
+    decide, of one figure. found: what came out, in words and numbers. against: what speaks against
+    it. scale: of the record. In found and against `{fig1.slope}` stands for what a test or reading
+    measured there (`repro.products.answered.NUMBER`).
+    """
+
+    question: str
+    tests: list[str]
+    found: str
+    against: str = ""
+    place: str = ""
+    scale: str = "reduced"
+
+    def __post_init__(self) -> None:
+        if wrong := misfit(vars(self), Answer):
+            raise ValueError(f"answers: {wrong}")
+        if not (self.question.strip() and self.found.strip() and self.tests):
+            raise ValueError("answers: one lacks a question, a test or what was found")
+        if len({name.partition(".")[0] for name in self.tests}) > 1:
+            raise ValueError(f"answers: {self.question!r} has tests of several figures")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +51,14 @@ class Paper:
     title: the paper's. authors: each as `Hayou, Soufiane`, in its order; none of what is the
     suite's own. year: it is cited by. arxiv, version: the text that is judged; another version may
     say other things. printed: the proceedings in which it has appeared. code, commit: where the
-    authors' code is, and the newest commit of it that was at hand. question: the one that it
-    answers, shown first. answer: the figure whose outcome says so. page: of the suite's own, what
-    explains it, a file of the checkout.
+    authors' code is, and the newest commit of it that was at hand. answers: the questions that it
+    answers. page: of the suite's own, what explains it, a file of
+    the checkout.
     """
 
     slug: str
     title: str
-    question: str
-    answer: str
+    answers: tuple[Answer, ...]
     authors: tuple[str, ...] = ()
     year: int = 0
     arxiv: str = ""
@@ -46,11 +71,13 @@ class Paper:
     def __post_init__(self) -> None:
         said = {each.name: getattr(self, each.name) for each in fields(self)}
         said["authors"] = list(self.authors) if isinstance(self.authors, tuple) else self.authors
+        said["answers"] = [vars(each) for each in self.answers]
         if wrong := misfit(said, Paper):
             raise ValueError(wrong)
-        for name in ("title", "question", "answer"):
-            if not getattr(self, name).strip():
-                raise ValueError(f"{name} is empty")
+        if not self.title.strip():
+            raise ValueError("title is empty")
+        if not self.answers:
+            raise ValueError("answers is empty; name a question and the test that decides it")
         if odd := [name for name in self.authors if len(name.split(", ")) != 2]:
             raise ValueError(f"author {odd[0]!r}: write the family name first, 'Hayou, Soufiane'")
         if self.ours:
@@ -103,12 +130,15 @@ def slugs() -> tuple[str, ...]:
 
 @cache
 def paper(slug: str) -> Paper:
-    """One of them; raises UserError, naming the file, where it is missing or not as `Paper` has
-    it."""
+    """A paper by its slug; raises UserError, naming its file, where that is missing or is not as
+    `Paper` has it."""
     file = f"studies/{slug}/{FILE}"
     path = Path(checkout.ROOT, file)
     if not path.exists():
-        raise UserError(f"{file}: is missing; write it with python -m repro new paper {slug}")
+        raise UserError(
+            f"{file}: is missing; write it as that of another paper, or of a folder that is not "
+            f"there yet: uv run python -m repro new paper {slug} --arxiv NUMBER"
+        )
     try:
         found = tomllib.loads(path.read_text("utf-8"))
         known = [each.name for each in fields(Paper) if each.name != "slug"]
@@ -116,7 +146,10 @@ def paper(slug: str) -> Paper:
             raise ValueError(f"unknown key {unknown[0]!r}, {did_you_mean(unknown[0], known)}")
         if isinstance(found.get("authors"), list):
             found["authors"] = tuple(found["authors"])
+        if wrong := misfit(answers := found.get("answers", []), list[dict], "answers"):
+            raise ValueError(wrong)
+        found["answers"] = tuple(Answer(**each) for each in answers)
         return Paper(slug=slug, **found)
     except (ValueError, TypeError) as error:  # also what is no TOML
-        message = str(error).removeprefix("Paper.__init__() ")
+        message = re.sub(r"^(Paper|Answer)\.__init__\(\) ", "", f"{error}")
         raise UserError(f"{file}: {message}; see Paper in repro/core/papers.py") from error

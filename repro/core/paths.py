@@ -1,15 +1,20 @@
 """Where files are, relative to the work folder. No torch."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from repro.core.schedule import Cell, Choice
 from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.errors import UserError
 from repro.files import canonical_json, sha256
+
+if TYPE_CHECKING:
+    from repro.core.schedule import Cell, Choice
 
 # The folders that a call makes in the work folder.
 FOLDERS = ("results", "resources", "logs", "figures", ".snakemake")
@@ -45,7 +50,7 @@ class Paths:
 
     @cached_property
     def runs(self) -> Path:
-        """The folder of finished runs, `<run id>.json`."""
+        """The folder of finished runs, `ab/<run id>.json` (`execute.homes`)."""
         return self.results / "runs"
 
     @cached_property

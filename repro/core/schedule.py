@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from repro.core.population import Setting
 from repro.core.runs import SEED, Among, Run, Upstream
 from repro.core.spec import holds_settings, lookup, override, settings
 from repro.core.study import PROPOSAL, REFERENCES, Checkpoint, Proposal, Reference, Study
@@ -75,12 +76,18 @@ def _short(value: object) -> str:
 
 
 def _flat(axis: str, value: object) -> dict[str, object]:
-    """The settings that a value of an axis stands for: several where it is a mapping."""
+    """The settings that a value of an axis stands for: several where it is a mapping, or drawn by a
+    seed."""
+    if isinstance(value, Setting):
+        return {axis: value.seed, **value.settings}
     return dict(value) if isinstance(value, Mapping) else {axis: value}
 
 
 def _named(axis: str, value: object) -> dict[str, object]:
-    """The same for a reader: of a search's proposal, its number instead of its coordinates."""
+    """What a value of an axis is called: its settings as of `_flat`, of a search's proposal its
+    number instead of its coordinates, of what a seed drew the levels."""
+    if isinstance(value, Setting):
+        return {axis: value.seed, **value.levels}
     flat = _flat(axis, value)
     proposals = [value for value in flat.values() if isinstance(value, Proposal)]
     return {axis: proposals[0].number} if proposals else flat
@@ -223,6 +230,8 @@ def cells(
     """
     chosen = study.at(scale)
     grid = {axis: tuple(chosen.grid.get(axis, values)) for axis, values in study.grid.items()}
+    if chosen.population:
+        grid[SEED] = tuple(chosen.population.drawn(grid[SEED]))
     base = study.settings(scale)
     upstreams, places = Upstreams(upstream_runs), _places(base, grid)
 

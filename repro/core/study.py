@@ -1,14 +1,15 @@
 """What the author of a study writes: task, grid, scales, references to other stages. No torch."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from repro.core import search
+from repro.core.population import Population
 from repro.core.search import Offset
 from repro.core.spec import lookup, override
-from repro.errors import UserError, did_you_mean
+from repro.errors import UserError
 from repro.files import canonical_json
 
 OVERNIGHT, WORKSTATION = "overnight", "workstation"
@@ -34,6 +35,7 @@ class Scale:
     window: over how many of its last steps a run's final losses are a mean, wherever they are
         judged or chosen by; 0: since its last evaluation. Apart from how often a run is evaluated,
         and no part of its identity.
+    population: the settings that its seeds draw; they win over spec and grid.
     """
 
     spec: Mapping[str, Any] = field(default_factory=dict)
@@ -41,6 +43,7 @@ class Scale:
     same_job: tuple[str, ...] = ()
     rounds: int = 0
     window: int = 0
+    population: Population | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,29 @@ def octaves(low: float, high: float, step: float = 1.0) -> list[float]:
     return [2.0 ** (low + i * step) for i in range(round((high - low) / step) + 1)]
 
 
+def shared_out(values: Sequence[Any], among: int) -> list[list[Any]]:
+    """Values in their order, shared out among so many, which are in an order too: the first has the
+    first and the last the last. Of fewer values than that some have none."""
+    parts: list[list[Any]] = [[] for _ in range(among)]
+    for place, value in enumerate(values if among else ()):
+        parts[round(place * (among - 1) / max(1, len(values) - 1))].append(value)
+    return parts
+
+
+def only_one(widths: Sequence[float]) -> float:
+    """The width of what has one; raises UserError where there are several."""
+    if len(widths) > 1:
+        raise UserError("--widths: it has one width, the target's; give one")
+    return widths[0]
+
+
+def whole(width: float, what: str) -> int:
+    """A width in units; raises UserError, naming it, where it is none."""
+    if width != int(width) or width < 1:
+        raise UserError(f"--widths: {what} would have {width:g} units, which must be whole")
+    return int(width)
+
+
 Reference = Best | Checkpoint | Proposal
 REFERENCES = (Best, Checkpoint, Proposal)
 
@@ -187,6 +213,7 @@ def _mean(results: Sequence[Mapping], metric: str) -> float:
 @dataclass(frozen=True)
 class Study:
     """A task run over a grid. A file of studies/ has one as STUDY, or several as STAGES by name.
+    Where `studies` makes them, SCALES has what is run at each scale, and stages makes runs of it.
 
     A stage's settings may be a Best or Checkpoint of an earlier stage in the same STAGES.
 
@@ -240,35 +267,16 @@ class Study:
         """The task's settings at a scale, before any axis of the grid is set."""
         return override(self.spec, self.at(scale).spec)
 
-    def along(self, axes: Mapping[str, Sequence]) -> "Study":
-        """This study with other values of some axes, wherever it has values of them; at smoke
-        scale, which proves the pipeline and is small for it, with its own. The scales whose designs
-        are fitted to a night or to a GPU it has not.
-
-        Raises UserError on an axis that it lacks, or whose values are several settings at once."""
-        for axis in axes:
-            if axis not in self.grid:
-                raise UserError(f"has no axis {axis!r}: {did_you_mean(axis, self.grid)}")
-        scales = {}
-        kept = {name: s for name, s in self.scales.items() if name not in OPTIONAL_SCALES}
-        for name, scale in kept.items():
-            own = {axis: scale.grid.get(axis, self.grid[axis]) for axis in axes}
-            if several := [axis for axis, v in own.items() if v and isinstance(v[0], Mapping)]:
-                settings = ", ".join(own[several[0]][0])
-                raise UserError(f"its axis {several[0]!r} sets {settings} at once: write it")
-            other = {axis: [*axes[axis]] for axis, values in own.items() if values}
-            keep = name == SCALES[0]
-            scales[name] = scale if keep else replace(scale, grid={**scale.grid, **other})
-        return replace(self, scales=scales)
-
     def round(self, stage: str) -> "Study":
         """A round of this study's search, a study with a run for each proposal. stage: its name."""
         neighbourhood = self.neighbourhood or search.full_neighbourhood(len(self.search))
 
+        # Where seeds draw settings, each has a search of its own.
+        alone = any(scale.population for scale in self.scales.values())
+        over = () if alone else ("seed",)
+
         def proposal(key: str, number: int) -> Proposal:
-            return Proposal(
-                stage, key, self.search, number, self.metric, neighbourhood=self.neighbourhood
-            )
+            return Proposal(stage, key, self.search, number, self.metric, over, self.neighbourhood)
 
         proposals = [
             {key: proposal(key, number) for key in self.search}
@@ -290,3 +298,66 @@ class Study:
             )
         grid = {**without_searched(self.grid), PROPOSAL: proposals}
         return Study(self.task, self.spec, grid, scales)
+
+
+@dataclass(frozen=True)
+class Stage(Scale):
+    """A stage at one scale, which `studies` joins with its others.
+
+    changes: to the settings that the stages share, the same at every scale. search, metric,
+        neighbourhood: as of `Study`. unseen: whether none of its settings was chosen after seeing
+        results, though others' were.
+    """
+
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    search: tuple[str, ...] = ()
+    metric: str = "train_loss"
+    neighbourhood: tuple[Offset, ...] | None = None
+    unseen: bool = False
+
+
+Design = TypeVar("Design")  # what a file of studies/ runs at one scale
+
+
+def studies(
+    task: str,
+    spec: Mapping[str, Any],
+    stages: Callable[[Design], Mapping[str, Stage]],
+    scales: Mapping[str, Design],
+    *,
+    chosen_after_seeing: str = "",
+    departures: tuple[str, ...] = (),
+) -> dict[str, Study]:
+    """Stage name -> Study: the stages of a design, joined over the designs of all scales. A scale
+    whose design lacks one has no runs of it.
+
+    spec: settings that all stages share. The last two: as of `Study`.
+    """
+    made = {name: stages(design) for name, design in scales.items()}
+    return {
+        stage: Study(
+            task,
+            {**spec, **whole.changes},
+            whole.grid,
+            {
+                name: found.get(stage, Scale(grid=dict.fromkeys(whole.grid, ())))
+                for name, found in made.items()
+            },
+            whole.search,
+            whole.metric,
+            whole.neighbourhood,
+            "" if whole.unseen else chosen_after_seeing,
+            departures,
+        )
+        for stage, whole in made["paper"].items()
+    }
+
+
+def on_data(study: Study, datasets: Collection[str], identity: Callable[[str], Mapping]) -> Study:
+    """A study whose model has as many inputs and classes as a user's table, which its identity has
+    under `shape`. datasets: those that may be a user's."""
+    data = study.spec.get("data")
+    name = data.get("dataset", "") if isinstance(data, Mapping) else ""
+    shape = identity(name).get("shape", {}) if name in datasets else {}
+    own = {f"model.{key}": value for key, value in shape.items()}
+    return replace(study, spec=override(study.spec, own)) if own else study

@@ -1,41 +1,43 @@
 """The suite under one configuration: its jobs, what they read, and where files are. No torch."""
 
+from __future__ import annotations
+
 import atexit
 import gc
 import os
-import reprlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from repro import cost
+from repro.core import discovery
 from repro.core.catalog import figure_names, matching_figures
-from repro.core.config import Config, data_label, from_yaml, parse
+from repro.core.config import Config, configuration, data_label
 from repro.core.discovery import (
     broken_papers,
     broken_studies,
+    check_scale,
     dataset,
-    dataset_names,
     figure_stages,
     keeps_checkpoints,
     stages,
     study,
 )
-from repro.core.entry import is_entered
-from repro.core.filling import filled
 from repro.core.names import StageName
 from repro.core.paths import Paths
-from repro.core.runs import Run, Upstream
-from repro.core.schedule import Cell, Choice, cells
-from repro.core.study import GPU_SCALES, Study
+from repro.core.study import GPU_SCALES, Study, on_data
 from repro.data.needs import TOKENIZATION, Need, Tokens
 from repro.data.source import Source
 from repro.errors import UserError
 from repro.files import canonical_json
-from repro.lineage.checkout import ROOT, misplaced
-from repro.tasks import TASKS
+from repro.lineage.checkout import misplaced
+
+# A plan is made where one is asked for: who looks up what is on record loads no task.
+if TYPE_CHECKING:
+    from repro.core.runs import Run, Upstream
+    from repro.core.schedule import Cell, Choice
+    from repro.tasks import Task
 
 # Files of an earlier stage that a job reads itself, in milliseconds; what is taken from more is
 # chosen by a job of its own, in about half a second, for all that take it.
@@ -49,36 +51,9 @@ def keep_plans() -> None:
     atexit.register(gc.freeze)
 
 
-def load(words: list[str]) -> "Suite":
+def load(words: list[str]) -> Suite:
     """The suite under the configuration of `configuration`."""
     return Suite(configuration(words))
-
-
-def configuration(words: list[str]) -> Config:
-    """What config/config.yaml says, changed by `key=value` words as in snakemake --config.
-
-    Values are taken as they are, not as YAML, so that a folder may have any name; only `figures`
-    may be a YAML list. Raises UserError on a word without `=` and on an invalid configuration.
-    """
-    path = ROOT / "config" / "config.yaml"
-    values = dict(_defaults(path, path.read_text()))
-    for word in words:
-        key, separator, value = word.partition("=")
-        if not separator:
-            raise UserError(f"--config {word!r}: give key=value")
-        is_list = key == "figures" and value.startswith("[")
-        name = f"config key figures: {reprlib.repr(value)}"
-        values[key] = from_yaml(value, name, scalars=False) if is_list else value
-    return parse(values, dataset_names())
-
-
-@cache
-def _defaults(path: Path, text: str) -> Mapping:
-    """What config.yaml says. Read once: a report loads the configuration for every command."""
-    values = from_yaml(text, path) or {}
-    if not isinstance(values, Mapping):
-        raise UserError(f"{path}: holds no `key: value`; mend it")
-    return values
 
 
 class Suite:
@@ -86,6 +61,8 @@ class Suite:
 
     def __init__(self, config: Config):
         self.config = config
+        if config.tried:
+            discovery.put(config.tried.studies(config.scale))
         self._identities: dict[str, Mapping] = {}
         self.label = data_label(config, {name: self.identity(name) for name in config.sources})
         self.paths = Paths(config.scale, self.label, self.identity)
@@ -122,9 +99,10 @@ class Suite:
         )
 
     def study(self, name: str) -> Study:
-        """A study, a stage or a round by its name (`discovery.study`), with an entry in it."""
+        """A stage or round by its name, checked at this scale, with an entry in it."""
         origin = StageName.parse(name)
-        if self.config.entry is None or not is_entered(origin):
+        check_scale(origin.module, self.config.scale)
+        if self.config.entry is None or not self.config.entry.has_runs(origin):
             return study(name)
         entered = self.config.entry.entered(study(str(origin.at_round(0))))
         return entered.round(origin.stage) if origin.round else entered
@@ -134,7 +112,7 @@ class Suite:
         if study_name in self._cells:
             return self._cells[study_name]
         origin = StageName.parse(study_name)
-        if self.config.entry and not is_entered(origin):
+        if self.config.entry and not self.config.entry.has_runs(origin):
             return []
         searched = self.study(str(origin.at_round(0)))
         try:
@@ -143,8 +121,10 @@ class Suite:
             raise UserError(f"studies/{origin.module}.py: {error}") from None
         if origin.round > rounds:
             return []
-        chosen = self.study(study_name)
-        task = TASKS[chosen.task]
+        from repro.core.schedule import cells
+
+        chosen = on_data(self.study(study_name), self.config.sources, self.identity)
+        task = _task(chosen.task)
         identities = {
             need.dataset: {
                 **self.identity(need.dataset),
@@ -161,8 +141,11 @@ class Suite:
             lambda stage: [r for c in self.upstream_cells(study_name, stage) for r in c.runs],
             task.identity,
         )
-        on_gpu = self.config.scale in GPU_SCALES
-        self._cells[study_name] = filled(found) if on_gpu else found
+        if self.config.scale in GPU_SCALES:
+            from repro.core.filling import filled
+
+            found = filled(found)
+        self._cells[study_name] = found
         return self._cells[study_name]
 
     def upstream_cells(self, study_name: str, stage: str) -> list[Cell]:
@@ -208,6 +191,8 @@ class Suite:
     def choices(self, study_name: str) -> Mapping[tuple[str, ...], Choice]:
         """Ids of the runs to choose from -> the choice, for all that a stage or round takes from
         more than FEW cells."""
+        from repro.core.schedule import Choice
+
         if study_name not in self._choices:
             asked: dict[tuple[str, ...], dict[bytes, Upstream]] = {}
             for cell in self.cells(study_name):
@@ -281,7 +266,7 @@ class Suite:
 
     def needs(self, cell: Cell) -> dict[Need, Path]:
         """What data a cell's runs read -> the manifest of that data."""
-        needs = {need: None for run in cell.runs for need in TASKS[run.task].needs(run.spec)}
+        needs = {need: None for run in cell.runs for need in _task(run.task).needs(run.spec)}
         return {need: self.paths.need(need) for need in needs}
 
     def seeds(self, figure_name: str) -> list[int]:
@@ -297,6 +282,8 @@ class Suite:
         """
         if figure_name in self._of_figure:
             return self._of_figure[figure_name]
+        if self.config.tried:
+            raise UserError(f"figures/{figure_name}.py: a try has no figures; leave out tried=")
         if self.config.entry and figure_name not in self.config.figures:
             raise UserError(f"figures/{figure_name}.py: shows no entry; leave out entry=")
         names = figure_stages(figure_name)
@@ -312,8 +299,11 @@ class Suite:
         return by_stage
 
     def offers(self, figure_name: str) -> bool:
-        """Whether every study behind a figure has this scale."""
-        return all(self.config.scale in study(name).scales for name in figure_stages(figure_name))
+        """Whether every study behind a figure has this scale, and one of them runs there."""
+        behind, scale = [study(name) for name in figure_stages(figure_name)], self.config.scale
+        return all(scale in each.scales for each in behind) and any(
+            all({**each.grid, **each.at(scale).grid}.values()) for each in behind
+        )
 
     def selected(self) -> tuple[list[str], list[str]]:
         """(the figures that the configuration asks for, those of `all` that are left out because a
@@ -352,8 +342,8 @@ class Suite:
 
     def stage_datasets(self, stage: str) -> list[str]:
         """The datasets that runs of a stage read at this scale."""
-        chosen = study(stage)
-        needs = TASKS[chosen.task].needs(chosen.settings(self.config.scale))
+        chosen = self.study(stage)
+        needs = _task(chosen.task).needs(chosen.settings(self.config.scale))
         return [need.dataset for need in needs]
 
     def figure_datasets(self, figure_name: str) -> list[str]:
@@ -380,16 +370,25 @@ class Suite:
         """Whether a figure's last digits depend on the CPU's model (`Task.cpu_dependent`)."""
         by_stage = self.figure_cells(figure_name).values()
         runs = [run for cells in by_stage for cell in cells for run in cell.runs]
-        return any(TASKS[run.task].cpu_dependent(run.spec) for run in runs)
+        return any(_task(run.task).cpu_dependent(run.spec) for run in runs)
 
     def is_finished(self, run: Run) -> bool:
         """Whether a run's result is in the folder of finished runs."""
-        return os.path.exists(f"{self.paths.runs}/{run.id}.json")
+        places = (f"{run.id[:2]}/{run.id}", run.id)  # the second of before (`execute.homes`)
+        return any(os.path.exists(f"{self.paths.runs}/{place}.json") for place in places)
 
     def gpu_hours(self, cells: Iterable[Cell]) -> float:
         """Hours on one H100 for the unfinished runs of some cells, each counted once."""
+        from repro import cost
+
         runs = {run.id: run for cell in cells for run in cell.runs}
         return sum(cost.gpu_hours(run.cost) for run in runs.values() if not self.is_finished(run))
+
+
+def _task(name: str) -> Task:
+    from repro.tasks import TASKS
+
+    return TASKS[name]
 
 
 def _taken(cell: Cell) -> Iterable[Upstream]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from repro.core.cells import check_keys, read_cell
+from repro.core.cells import read_cell
 from repro.core.locks import locked
 from repro.core.runs import Run, Upstream
 from repro.core.schedule import Cell, Choice
@@ -23,11 +23,14 @@ from repro.files import (
     sha256,
     write_sealed,
 )
-from repro.lineage import arithmetic
+from repro.lineage import arithmetic, foreign
 
 # The entries of a choice's file. files: `_marks` of the cells. results, made: as of the methods
 # `digests` and `made`. taken: each reference, and what it takes.
-CHOICE = {"id": str, "files": list, "results": dict, "made": dict, "taken": list}
+CHOICE = {
+    **{"id": str, "files": list, "results": dict[str, str], "made": dict[str, str | None]},
+    "taken": list[dict],
+}
 
 
 class UpstreamResults:
@@ -133,8 +136,7 @@ def _marks(files: Iterable[Path]) -> list[list[int]]:
 def _content(choice: Choice, path: Path) -> dict:
     if not path.exists():
         raise UserError(f"{path}: is missing; run the same command again, which makes it")
-    content = read_sealed(path, CELL_SEAL)
-    check_keys(content, CHOICE, path)
+    content = read_sealed(path, CELL_SEAL, kind=CHOICE)
     if content["id"] != choice.id:
         raise UserError(f"{path}: is another choice than {choice.id[:12]}; {REMEDY}")
     return content
@@ -143,5 +145,8 @@ def _content(choice: Choice, path: Path) -> dict:
 def _read(choice: Choice, path: Path) -> dict:
     """A choice's content, with what is taken by what asks for it."""
     content = _content(choice, path)
-    taken = {canonical_json(each["reference"]): each["value"] for each in content["taken"]}
+    taken = {canonical_json(each.get("reference")): each.get("value") for each in content["taken"]}
+    device = foreign.fits(content["made"].get("device"), foreign.DEVICE)
+    if not device or taken.keys() != {canonical_json(each.identity) for each in choice.taken}:
+        raise UserError(f"{path}: takes other than its cells ask for, or on no device; {REMEDY}")
     return content | {"taken": taken}

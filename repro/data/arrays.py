@@ -47,7 +47,7 @@ def load_arrays(manifest_path: Path) -> dict[str, dict[str, np.ndarray]]:
     """
     from safetensors.numpy import load_file
 
-    manifest = read_sealed(manifest_path)
+    manifest = read_sealed(manifest_path, kind={"sha256": dict[str, str]})
     path = vouched(Path(manifest_path).parent / FILE, manifest["sha256"][FILE], manifest_path)
     result: dict[str, dict[str, np.ndarray]] = {}
     for name, array in load_file(path).items():

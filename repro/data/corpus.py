@@ -60,11 +60,14 @@ class Corpus:
 
         A revision that only the lock file knows is left out: an id must not change when that file
         is first written.
-        Raises UserError when a folder has no files to read, or files of several kinds.
+        Raises UserError when a folder has no files to read, files of several kinds, or too little
+        text.
         """
         found: dict[str, Any]
         if source.folder:
-            found = {"sha256": streams.folder_digests(self.name, source.folder)}
+            digests = streams.folder_digests(self.name, source.folder)
+            streams.check_enough(self.name, source.folder, self.valid_tokens, digests)
+            found = {"sha256": digests}
         elif source.kind == "embedded":
             found = {"sha256": self.sha256}
         else:

@@ -32,7 +32,7 @@ def remembered_sha256(
     state = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
     if memory.exists():
         try:
-            known = read_sealed(memory)
+            known = read_sealed(memory, kind={"size": int, "mtime_ns": int, "sha256": str})
         except UserError:  # damaged or changed: computing the digest again costs only time
             known = {}
         if {key: known.get(key) for key in state} == state:

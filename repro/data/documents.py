@@ -1,6 +1,7 @@
 """Streams of documents from the Hugging Face hub or a folder, and their division into splits."""
 
 import glob
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 from repro.data import lockfiles
 from repro.data.digests import of_users_file
 from repro.data.parquet import File, check_whole
+from repro.data.text import KINDS, blocks, check_none_left, said
 from repro.errors import UserError
-from repro.files import open_file
+from repro.files import key_of, write_sealed
 
 BATCH = 256  # documents counted at a time
 
@@ -68,16 +70,18 @@ def locked_revision(dataset: str, repository: str, lock: Path) -> str:
 
 
 def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
-    """Split -> the files of a folder, in order. `valid*` belong to valid, all others to train.
+    """Split -> the files of a folder, in order. Those whose names say valid (`text.SAID`) belong to
+    valid, all others to train.
 
     A text folder has train.txt and possibly valid.txt; other folders have *.jsonl or *.parquet.
-    Raises UserError when there is no file to train on, or files of several kinds.
+    Raises UserError when there is no file to train on, files of several kinds, or one that says
+    that it is another split.
     """
-    texts = [p for p in (folder / "train.txt", folder / "valid.txt") if p.exists()]
-    kinds = {
-        ".txt": texts,
-        ".jsonl": sorted(folder.glob("*.jsonl")),
-        ".parquet": sorted(folder.glob("*.parquet")),
+    names = said(dataset, folder)
+    texts = [p for p in names if names[p] and re.fullmatch(KINDS[0], p.name, re.IGNORECASE)]
+    kinds = {".txt": texts} | {
+        suffix: [path for path in names if path.suffix == suffix]
+        for suffix in (".jsonl", ".parquet")
     }
     used = {suffix: files for suffix, files in kinds.items() if files}
     if len(used) > 1:
@@ -85,9 +89,10 @@ def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
             f"{dataset}: {folder} holds files of several kinds ({', '.join(sorted(used))}), "
             "expected one; keep those to be read"
         )
-    files = next(iter(used.values()), [])
-    valid = [p for p in files if p.name.startswith("valid")]
-    train = [p for p in files if p not in valid]
+    files = [path for each in used.values() for path in each if names[path] != "test"]
+    check_none_left(dataset, names, files)
+    valid = [path for path in files if names[path] == "valid"]
+    train = [path for path in files if path not in valid]
     if not train:
         raise UserError(
             f"{dataset}: {folder} has no text to train on, expected train.txt, *.jsonl or "
@@ -103,6 +108,26 @@ def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
     return {path.name: of_users_file(path) for path in files}
 
 
+def check_enough(dataset: str, folder: Path, valid_tokens: int, digests: Mapping[str, str]) -> None:
+    """Raise UserError where a folder without files of valid has no `valid_tokens` tokens for it and
+    some text behind them. digests: of its files; it is counted once for them."""
+    files = folder_files(dataset, folder)
+    memory = Path("resources", "digests", f"{key_of([valid_tokens, dict(digests)])}.json")
+    if files["valid"] or memory.exists():
+        return
+    stream = from_files(dataset, files["train"])
+    if next(divide(dataset, stream, "train", valid_tokens), None) is None:
+        raise UserError(_too_short(dataset, valid_tokens, "none more"))
+    write_sealed(memory, {"valid_tokens": valid_tokens})
+
+
+def _too_short(dataset: str, valid_tokens: int, there_are: str) -> str:
+    return (
+        f"{dataset}: the first {valid_tokens} tokens are kept for validation and there are "
+        f"{there_are}; give a folder with valid.txt, valid*.jsonl or valid*.parquet"
+    )
+
+
 def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
     """Documents of text files (one per line, empty lines left out), .jsonl or .parquet (`text`).
 
@@ -112,7 +137,7 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
         if not path.stat().st_size:
             raise UserError(f"{dataset}: {path} is empty; mend or remove it")
         if path.suffix == ".txt":
-            yield from _lines(dataset, path)
+            yield from (line for line in _lines(dataset, path) if line.strip())
             continue
         if path.suffix == ".parquet":
             yield from File(dataset, str(path)).texts()
@@ -136,17 +161,17 @@ def from_files(dataset: str, files: list[Path]) -> Iterator[str]:
 
 
 def _lines(dataset: str, path: Path) -> Iterator[str]:
-    with open_file(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                document = line.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{dataset}: {path} line {number} is not UTF-8 (byte "
-                    f"0x{line[error.start]:02x}); convert it, e.g. with iconv"
-                ) from None
-            if document.strip():
-                yield document
+    parts: list[str] = []
+    try:
+        for block in blocks(path):
+            for number, part in enumerate(block.split("\n")):
+                if number:
+                    yield "".join(parts)
+                    parts = []
+                parts.append(part)
+    except UserError as error:
+        raise UserError(f"{dataset}: {error}") from None
+    yield "".join(parts)
 
 
 def _texts(dataset: str, rows: Iterable[Mapping], place: str, advice: str) -> Iterator[str]:
@@ -203,10 +228,7 @@ def divide(dataset: str, stream: Iterator[str], split: str, valid_tokens: int) -
     while count < valid_tokens:
         batch = list(islice(stream, BATCH))
         if not batch:
-            raise UserError(
-                f"{dataset}: the first {valid_tokens} tokens are kept for validation and there are "
-                f"only {count}; give a folder with valid.txt, valid*.jsonl or valid*.parquet"
-            )
+            raise UserError(_too_short(dataset, valid_tokens, f"only {count}"))
         for encoding, document in zip(
             tokenizer.encode_batch_fast(batch, add_special_tokens=False), batch, strict=True
         ):

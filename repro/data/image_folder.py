@@ -17,7 +17,7 @@ from pathlib import Path
 from repro.errors import UserError
 from repro.files import (
     canonical_json,
-    read_json,
+    read_as,
     read_sealed,
     sha256,
     sha256_file,
@@ -61,6 +61,9 @@ def list_folder(dataset: str, folder: Path) -> Listing:
     return listing
 
 
+SURVEY = {"listing_sha256": str, "images": dict[str, int], "classes": int}
+
+
 @cache
 def survey(dataset: str, folder: Path) -> Mapping:
     """{"listing_sha256": `digest` of a folder's listing, "images": split -> number, "classes"}.
@@ -74,7 +77,7 @@ def survey(dataset: str, folder: Path) -> Mapping:
     memory = _memory(folder)
     if before and memory.exists():
         with suppress(UserError):  # damaged or changed: to list the folder costs only time
-            known = read_sealed(memory)
+            known = read_sealed(memory, kind={"times_sha256": str, "found": SURVEY})
             if known["times_sha256"] == _times_digest(before):
                 return known["found"]
     listing = list_folder(dataset, folder)
@@ -320,7 +323,7 @@ def load_index(dataset: str, manifest_path: Path) -> dict[str, ImageFiles] | Non
 
     Raises UserError when the index was changed, or the folder was moved.
     """
-    manifest = read_sealed(manifest_path)
+    manifest = read_sealed(manifest_path, kind={"sha256": dict[str, str]})
     if INDEX not in manifest["sha256"]:
         return None
     folder = Path(manifest_path).parent
@@ -333,5 +336,5 @@ def load_index(dataset: str, manifest_path: Path) -> dict[str, ImageFiles] | Non
         )
     return {
         split: ImageFiles(dataset, link / FOLDERS[split], classes)
-        for split, classes in read_json(path).items()
+        for split, classes in read_as(path, dict[str, dict[str, dict[str, int]]]).items()
     }

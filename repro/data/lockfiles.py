@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from repro.errors import UserError
-from repro.files import read_json, write_json
-from widthwise.hints import misfit
+from repro.files import read_as, write_json
 
 
 class Lock(TypedDict, total=False):
@@ -30,13 +29,7 @@ def read(lock: Path) -> dict[str, Any]:
     """What a lock file says, nothing where there is none; raises UserError when it is damaged."""
     if not lock.exists():
         return {}
-    said = read_json(lock)
-    if wrong := misfit(said, Lock):
-        raise UserError(
-            f"{lock}: is no lock file of a download ({wrong}); restore it as committed, or delete "
-            "it to trust the next download"
-        )
-    return said
+    return read_as(lock, Lock, "restore it as committed, or delete it to trust the next download")
 
 
 def write(dataset: str, lock: Path, **said: object) -> None:

@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -173,7 +174,7 @@ class _Work:
 
     def _known(self, path: Path, part: Part) -> dict | None:
         """What an earlier call noted of the same part, encoded in the same way."""
-        note = noted(path.with_suffix(".json"))
+        note = noted(path.with_suffix(".json"), NOTE)
         if note is None or note["made_with"] != dict(self.encoding.made_with):
             return None
         return note if note["part"] == part.identity else None
@@ -229,6 +230,12 @@ def _tokenizer(content: str):
     from tokenizers import Tokenizer
 
     return plain(Tokenizer.from_str(content))
+
+
+NOTE = {
+    **{"documents": int, "tokens": int, "text_sha256": str, "sha256": str},
+    **{"met": list[str], "part": Any, "made_with": dict},
+}
 
 
 def encode(part: Part, path: Path, encoding: Encoding) -> dict:

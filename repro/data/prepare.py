@@ -1,6 +1,5 @@
 """Turns a dataset's module into prepared files (texts, arrays, indices, streams) and tokens."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ from repro.data.needs import Tokens
 from repro.data.parts import write_parts
 from repro.data.shards import write_shards
 from repro.data.source import Source
+from repro.data.text import blocks
 from repro.errors import UserError
 from repro.files import atomic_path, read_sealed, sha256_file, write_sealed
 
@@ -59,11 +59,9 @@ def prepare(module: ModuleType, source: Source, identity: Mapping, destination: 
             leaks.check_texts(_name(module), splits)
         for split, content in splits.items():
             path = destination.parent / f"{split}.txt"
-            with atomic_path(path) as temporary:
-                if isinstance(content, Path):
-                    shutil.copyfile(content, temporary)
-                else:
-                    temporary.write_bytes(content.encode())
+            parts = blocks(content) if isinstance(content, Path) else [content]
+            with atomic_path(path) as temporary, temporary.open("wb") as file:
+                file.writelines(part.encode() for part in parts)
             entries[split] = {
                 "file": path.name,
                 "bytes": path.stat().st_size,
@@ -96,6 +94,13 @@ def point_at_source(module: ModuleType, source: Source, prepared: Path) -> None:
         image_folder.point_at(folder, prepared)
 
 
+def share(prepared: Path, need: Tokens) -> None:
+    """Train the tokenizer that the tokens of every vocabulary of a text share, once. Called before
+    `tokenize`, by one job at a time."""
+    if need.tokenizer == "bpe" and "splits" in read_sealed(prepared, kind=dict):
+        tokenization.shared(prepared, need.vocab_size)
+
+
 def tokenize(
     module: ModuleType, source: Source, prepared: Path, need: Tokens, destination: Path
 ) -> None:
@@ -103,7 +108,7 @@ def tokenize(
 
     prepared: the manifest `prepare` wrote. Raises UserError where a dataset is not text.
     """
-    manifest = read_sealed(prepared)
+    manifest = read_sealed(prepared, kind=dict)
     if "splits" in manifest:
         tokenization.tokenize(prepared, need.vocab_size, destination, need.tokenizer)
     elif "streamed" in manifest:

@@ -9,12 +9,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypedDict, get_type_hints
 
 import numpy as np
 
 from repro.data.digests import remembered_sha256
 from repro.errors import UserError
-from repro.files import atomic_path, read_sealed, remove_temporaries, sha256_file, write_sealed
+from repro.files import (
+    atomic_path,
+    check_keys,
+    read_sealed,
+    remove_temporaries,
+    sha256_file,
+    write_sealed,
+)
 
 BATCH = 1_000  # documents encoded at a time
 
@@ -65,7 +73,7 @@ class _Derived:
 
     def is_made(self) -> bool:
         """Whether it is there, whole and made with the same settings from the same shard."""
-        known = noted(self.note)
+        known = noted(self.note, {"made_with": dict, "sha256": str})
         if known is None or known["made_with"] != self.made_with or not self.path.exists():
             return False
         return (
@@ -214,7 +222,7 @@ class Shards:
         )  # what a killed call left in the middle of a write
 
     def _known(self) -> dict | None:
-        known = noted(self.summary)
+        known = noted(self.summary, {"made_with": dict, "shards": list[dict]})
         if not known or known["made_with"] != self.made_with:
             return None
         return _result(known) if known["shards"] == [_entry(s) for s in self.done] else None
@@ -254,6 +262,17 @@ def update(digest, document: str) -> None:
     digest.update(document.encode("utf-8", "surrogatepass") + b"\0")
 
 
+class Shard(TypedDict):
+    """What a manifest says of a shard."""
+
+    file: str
+    tokens: int
+    sha256: str
+
+
+SHARD = {**get_type_hints(Shard), "made_with": dict}  # of an earlier call
+
+
 def _entry(shard: Mapping) -> dict:
     return {key: shard[key] for key in ("file", "tokens", "sha256")}
 
@@ -262,11 +281,11 @@ def _result(summary: Mapping) -> dict:
     return {key: value for key, value in summary.items() if key != "made_with"}
 
 
-def noted(path: Path) -> dict | None:
-    """What an earlier call wrote down of a shard or a split; None where it is missing or changed:
-    what it was of is then made again."""
+def noted(path: Path, kind: Any) -> dict | None:
+    """What an earlier call wrote down of a shard or a split; None where it is missing, changed or
+    of another type: what it was of is then made again."""
     try:
-        return read_sealed(path)
+        return read_sealed(path, kind=kind)
     except UserError:
         return None
 
@@ -276,7 +295,7 @@ def _finished(folder: Path, split: str, made_with: Mapping) -> list[dict]:
     done: list[dict] = []
     while True:
         path = folder / f"{split}-{len(done):05d}.npy"
-        shard = noted(path.with_suffix(".json"))
+        shard = noted(path.with_suffix(".json"), SHARD)
         if shard is None or shard["made_with"] != made_with:
             return done
         if not path.exists() or sha256_file(path) != shard["sha256"]:
@@ -291,6 +310,7 @@ def load_shards(manifest: Mapping, manifest_path: Path) -> dict[str, ShardedToke
 
     Raises UserError naming a shard that is missing or differs from the manifest.
     """
+    check_keys(manifest, {"shards": dict[str, list[Shard]]}, manifest_path)
     result = {}
     for split, entries in manifest["shards"].items():
         shards = []

@@ -19,3 +19,19 @@ class Source:
     def word(self) -> str:
         """The kind as people read it."""
         return "synthetic" if self.kind == "embedded" else self.kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """What pages list of a dataset, in Markdown; `LISTED` of its module (`repro new pages`).
+
+    source: where the real data come from. revision: at which it is pinned. digest: what holds the
+    download, and who publishes it. download: its size, once. folder: what a folder of one's own
+    must hold.
+    """
+
+    source: str
+    revision: str = ""
+    digest: str
+    download: str
+    folder: str

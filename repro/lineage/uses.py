@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 
 from repro.errors import UserError
-from repro.files import canonical_json, read_json, sha256, sha256_file, write_bytes
+from repro.files import canonical_json, read_as, sha256, sha256_file, write_bytes
 from repro.lineage.checkout import ROOT
 
 KEPT = ".uses"  # the folder
@@ -38,8 +38,8 @@ def source(file: str) -> Source:
     digest = sha256(content)
     key = sha256(canonical_json([digest, file, *_reader()]))
     kept = ROOT / KEPT / f"{file}.json"
-    with suppress(UserError, OSError, KeyError, TypeError):
-        if (found := read_json(kept))["of"] == key:
+    with suppress(UserError, OSError, TypeError):
+        if (found := read_as(kept, {"of": str, "said": dict}))["of"] == key:
             return Source(**found["said"])
     said = read(content.decode(), file, digest)
     with suppress(UserError, OSError):  # of a checkout that cannot be written to

@@ -1,10 +1,11 @@
 """Where a figure's files are under the present settings, code and evidence, and whether they are
 there: the one place that report, explain, record, verify and the workflow ask."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from repro.core import catalog, discovery
+from repro.core.locks import beside, only_writer
 from repro.core.suite import Suite
 from repro.errors import UserError, did_you_mean
 from repro.files import atomic_path, seal_of, sha256_file, write_json
@@ -12,18 +13,19 @@ from repro.products.picture import folder_of
 from repro.products.published import (
     MANIFEST,
     PROVENANCE,
+    Manifest,
+    checked_manifest,
     files,
     note_of,
     read_or_empty,
     small_of,
-    whole,
 )
 from repro.products.run_table import cell_ids, cell_paths
 
 
 def finished(suite: Suite, figure_name: str) -> Path:
     """The folder of a figure's picture as the present settings, code and evidence make it. Raises
-    UserError, with the command that makes it, where there is none, and as `whole`."""
+    UserError, with the command that makes it, where there is none, and as `checked_manifest`."""
     refuse_other_code(suite, [figure_name])
     folder = folder_of(suite, figure_name)
     if not is_drawn(suite, figure_name):
@@ -31,13 +33,21 @@ def finished(suite: Suite, figure_name: str) -> Path:
             f"{suite.paths.figure(figure_name)}: has no picture of these settings; make it with "
             + suite.command(f"figures/{figure_name}.pdf")
         )
-    whole(folder)
+    checked_manifest(folder)
     return folder
 
 
 def is_drawn(suite: Suite, figure_name: str) -> bool:
-    """Whether there is a picture of a figure of the present settings, code and evidence."""
-    return (folder_of(suite, figure_name) / MANIFEST).exists()
+    """Whether there is a picture of a figure of the present settings, code and evidence; these are
+    looked up where there is a picture at all."""
+    return (
+        any(_manifests(suite, figure_name)) and (folder_of(suite, figure_name) / MANIFEST).exists()
+    )
+
+
+def _manifests(suite: Suite, figure_name: str) -> Iterator[Path]:
+    """The manifests of a figure's pictures, by whatever settings, code and evidence."""
+    return suite.paths.figure(figure_name).glob(f"*/{MANIFEST}")
 
 
 def refuse_other_code(suite: Suite, figures: Iterable[str]) -> None:
@@ -54,9 +64,11 @@ def refuse_other_code(suite: Suite, figures: Iterable[str]) -> None:
 
 def _was_drawn(suite: Suite, figure_name: str) -> bool:
     """Whether a figure was drawn of the configured cells, by whatever code."""
-    drawn = suite.paths.figure(figure_name).glob(f"*/{MANIFEST}")
-    said = (read_or_empty(path.with_name(PROVENANCE)).get("cells") for path in drawn)
-    return cell_ids(suite, figure_name) in said
+    said = [
+        read_or_empty(path.with_name(PROVENANCE), {"cells": list[str]}).get("cells")
+        for path in _manifests(suite, figure_name)
+    ]
+    return bool(said) and cell_ids(suite, figure_name) in said
 
 
 def outdated(suite: Suite, figure_name: str) -> list[Path]:
@@ -67,13 +79,13 @@ def outdated(suite: Suite, figure_name: str) -> list[Path]:
     manifest = folder / MANIFEST
     if not manifest.exists():
         return []
-    said = read_or_empty(manifest)
+    said = read_or_empty(manifest, Manifest)
     listed = [*files(figure_name), *([small] if small in said.get("files", ()) else [])]
     cells = [seal_of(p) if p.exists() else "" for p in cell_paths(suite, figure_name)]
     is_present = (
         all((folder / name).exists() for name in listed)
         and said.get("key", folder.name) == folder.name
-        and read_or_empty(folder / PROVENANCE).get("files") == cells
+        and read_or_empty(folder / PROVENANCE, {"files": list[str]}).get("files") == cells
     )
     return [] if is_present else [manifest]
 
@@ -98,15 +110,16 @@ def page(suite: Suite, name: str) -> None:
             writer.add_page(sheet)
         images.append(Image.open(Path("figures") / f"{figure_name}.png").convert("RGB"))
     pdf, png = made = page_files(name)
-    with atomic_path(pdf) as temporary:
-        writer.write(temporary)
     stack = Image.new("RGB", (max(i.width for i in images), sum(i.height for i in images)), "white")
     top = 0
     for image in images:
         stack.paste(image, (0, top))
         top += image.height
-    with atomic_path(png) as temporary:
-        stack.save(temporary)
+    with only_writer(pdf.parent, f".{name}.lock", beside(name)):
+        with atomic_path(pdf) as temporary:
+            writer.write(temporary)
+        with atomic_path(png) as temporary:
+            stack.save(temporary)
     write_json(page_note(suite, name), note_of(made, page_of(name)))
 
 

@@ -7,7 +7,7 @@ docs/claims-schema.json, which `python -m repro.products.claims_json` prints.
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypedDict, get_args, get_origin, get_type_hi
 from repro.core import discovery
 from repro.core.study import SCALES
 from repro.errors import UserError
-from repro.files import REMEDY, json_bytes, read_json, sha256_file
+from repro.files import REMEDY, json_bytes, sha256_file
 from repro.lineage.provenance import devices
 from repro.verdicts import answers, power, statements, words
 from repro.verdicts import badge as badges
-from repro.verdicts.results import Judged, Results, Row, Taken
+from repro.verdicts.results import SEEN, Bound, Judged, Results, Row, Taken
 from widthwise.hints import misfit
 
 
@@ -58,6 +58,7 @@ class FiledStatement(TypedDict):
     statement: str  # its id, unique within the paper
     text: str  # what is said, in our words
     source: str  # where the paper says it; `ours` where it is the suite's
+    quote: str  # the paper's words there, at most fifteen; may be ""
 
 
 class FiledPaper(TypedDict):
@@ -88,6 +89,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "kind": answers.KINDS,
     "status": (*words.STATUSES,),
     "code": (*words.DOUBTS,),
+    "seen": ("", *SEEN),
     "basis": answers.BASES,
     "role": (power.PAPER, power.RIVAL, power.EDGE),
     "scale": SCALES,
@@ -100,18 +102,21 @@ def check_results(saved: Mapping, path: object, remedy: str = REMEDY) -> Results
     found: Any = {key: saved.get(key) for key in Results.__annotations__}
     if wrong := misfit(found, Results, "results"):
         raise UserError(f"{path}: was not written by this suite, {wrong}; {remedy}")
-    for row in found["tests"]:
-        parts = [row, row["bound"], *row["doubts"], *row["laws"]]
+    for row in [*found["tests"], *found["readings"]]:
+        name, bound = row.get("test") or row["reading"], row["bound"]
+        if bool(bound) != bool(row.get("seen", bound)) or (bound and _is_cut(bound)):
+            raise UserError(f"{path}: {name}: its bound is there in part; {remedy}")
+        parts = [row, bound or {}, *row.get("doubts", ()), *row.get("laws", ())]
         for key, choices in CHOICES.items():
             if other := [part[key] for part in parts if part.get(key, choices[0]) not in choices]:
-                raise UserError(f"{path}: {row['test']}: no {key} is {other[0]!r}; {remedy}")
+                raise UserError(f"{path}: {name}: no {key} is {other[0]!r}; {remedy}")
     return found
 
 
-def read_results(path: Path) -> Results:
-    """The tests and readings of a figure's results.json; raises UserError as `check_results`."""
-    saved = read_json(path)
-    return check_results(saved if isinstance(saved, Mapping) else {}, path)
+def _is_cut(bound: Bound) -> bool:
+    """Whether of what a formula predicts some is there and some is not."""
+    its = (bool(bound["formula"]), len(bound["predicted"]) == 2, bound["limit"] is not None)
+    return any(its) != all(its) or len(bound["predicted"]) not in (0, 2)
 
 
 TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
@@ -140,19 +145,29 @@ def filed(figure: str, results: Results, provenance: Mapping, data: Path, pictur
         seeds=sorted(provenance.get("seeds", [])),
         runs=sum(entry["runs"] for entry in provenance["made"]),
         chosen_after_seeing=provenance["chosen_after_seeing"],
-        command=f"uv run snakemake figures/{figure}.pdf --config {_settings(scale, label)}",
+        command=builds(figure, scale, label),
     )
-    tests = [
+    readings = [FiledReading(**row, device=device) for row in results["readings"]]
+    return Part(of, filed_tests(results["tests"], provenance), readings)
+
+
+def filed_tests(judged: Iterable[Judged], provenance: Mapping) -> list[FiledTest]:
+    """Tests with what is said of them beside the verdict. provenance: of their figure."""
+    device = ", ".join(devices(provenance["made"]))
+    return [
         FiledTest(**row, device=device, registered=badges.badge(row, provenance).word)
-        for row in results["tests"]
+        for row in judged
     ]
-    return Part(of, tests, [FiledReading(**row, device=device) for row in results["readings"]])
 
 
-def verifies(row: Row) -> str:
+def builds(figure: str, scale: str, label: str) -> str:
+    """The call that builds a figure at a scale on data."""
+    return f"uv run snakemake figures/{figure}.pdf --config {_settings(scale, label)}"
+
+
+def verifies(figure: str, scale: str, label: str) -> str:
     """The call that makes a record's runs anew, and holds them against it."""
-    words = _settings(row["scale"], row["data"])
-    return f"uv run snakemake verify --config figures={row['figure']} {words}"
+    return f"uv run snakemake verify --config figures={figure} {_settings(scale, label)}"
 
 
 def _settings(scale: str, label: str) -> str:
@@ -174,7 +189,13 @@ def whole(parts: Sequence[Part], commit: str) -> Filed:
         for p in own
     ]
     stated = [
-        FiledStatement(paper=slug, statement=each.statement, text=each.text, source=each.source)
+        FiledStatement(
+            paper=slug,
+            statement=each.statement,
+            text=each.text,
+            source=each.source,
+            quote=each.quote,
+        )
         for slug in discovery.papers()
         for each in statements.of_paper(slug).values()
     ]
@@ -218,8 +239,10 @@ def _type(value: Any) -> dict:
         return _object(value)
     if get_origin(value) is list:
         return {"type": "array", "items": _type(*get_args(value))}
-    several = [TYPES[each] for each in get_args(value)]
-    return {"type": several or TYPES[value]}
+    several = get_args(value)
+    if any(map(is_typeddict, several)):
+        return {"anyOf": [_type(each) for each in several]}
+    return {"type": [TYPES[each] for each in several] or TYPES[value]}
 
 
 def _choices(key: str) -> dict:

@@ -4,24 +4,25 @@ a range, and while it runs a call tells what is left by its own pace (`repro.wor
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
 from statistics import fmean
 
 from repro.core import catalog, discovery
+from repro.core.names import StageName
 from repro.core.runs import Run
 from repro.core.schedule import Cell
 from repro.core.study import GPU_SCALES
 from repro.core.suite import Suite
+from repro.core.tried import Tried
 from repro.cores import usable_cores
 from repro.errors import UserError
 from repro.products.records import RECORDS, read_record, recorded
 from repro.workflow.budget import Price, effort, on_h100
-from repro.workflow.terminal import Ahead
+from repro.workflow.terminal import TRAIN_START, Ahead
 
-# Of a job that trains before its first step, importing torch; of any other altogether.
-TRAIN_START = 4.0
-OTHER_JOB = 2.0
+OTHER_JOB = 2.0  # seconds of a job that does not train
 # How far machines are from the seconds on record: a quiet one took half of them, a slow one 1,873
 # where a record had 1,227.
 FASTEST, SLOWEST = 1 / 2, 5 / 3
@@ -49,18 +50,25 @@ def recorded_seconds(
         if base is None:
             continue
         made = read_record(base)["provenance"]["made"]
-        runs = [run for cells in suite.figure_cells(name).values() for c in cells for run in c.runs]
-        efforts = [effort(run) for run in runs]
-        scale = sum(entry["seconds"] for entry in made) / sum(efforts)
-        for run, part in zip(runs, efforts, strict=True):
-            shares.setdefault(run.id, []).append(scale * part)
-        total += sum(efforts)
+        shown = [cell for cells in suite.figure_cells(name).values() for cell in cells]
+        efforts = [(run.id, likely(cell) * effort(run)) for cell in shown for run in cell.runs]
+        whole = sum(part for _, part in efforts)
+        scale = sum(entry["seconds"] for entry in made) / whole
+        for run_id, part in efforts:
+            shares.setdefault(run_id, []).append(scale * part)
+        total += whole
     found = {run: fmean(each) for run, each in shares.items()}  # of several records
     if found:
         usual = sum(map(sum, shares.values())) / total
-        unseen = (run for cell in cells for run in cell.runs if run.id not in found)
-        found |= {run.id: usual * effort(run) for run in unseen}
+        unseen = ((c, run) for c in cells for run in c.runs if run.id not in found)
+        found |= {run.id: usual * likely(cell) * effort(run) for cell, run in unseen}
     return found
+
+
+def likely(cell: Cell) -> float:
+    """The share of a cell's runs that will be needed: a search that grows goes as far as it must,
+    in every second case no further."""
+    return 0.5 ** max(0, StageName.parse(cell.study).round - 1)
 
 
 def _record(suite: Suite, figure_name: str) -> Path | None:
@@ -71,16 +79,28 @@ def _record(suite: Suite, figure_name: str) -> Path | None:
 
 
 def figures_of(suite: Suite, cells: Iterable[Cell]) -> list[str]:
-    """The figures on record at this scale that show runs of these cells."""
+    """The figures on record at this scale that show runs of these cells, of their papers: a figure
+    shows no other's."""
     wanted = {cell.study for cell in cells}
+    modules = {StageName.parse(study).module for study in wanted}
 
     def shows(name: str) -> bool:
         try:
+            its = {StageName.parse(study).module for study in catalog.figure(name).studies}
+            if not its & modules:  # so that no study is read that is none of these cells'
+                return False
             return bool(wanted & {*discovery.figure_stages(name)}) and not suite.fault(name)
         except UserError:  # a broken file, of which whoever asks for it is told
             return False
 
-    return [n for n in catalog.figure_names() if _record(suite, n) is not None and shows(n)]
+    return [name for name in _of_papers(suite, wanted) if shows(name)]
+
+
+def _of_papers(suite: Suite, studies: Iterable[str]) -> list[str]:
+    """The figures on record at this scale of the papers of some studies."""
+    papers = {study.partition("/")[0] for study in studies}
+    own = (name for name in catalog.figure_names() if name.partition("/")[0] in papers)
+    return [name for name in own if _record(suite, name) is not None]
 
 
 def job_seconds(
@@ -161,14 +181,32 @@ def promise(suite: Suite, name: str) -> str:
 
 
 def times(suite: Suite, cells: Sequence[Cell], anew: bool = False) -> list[float | None]:
-    """`job_seconds` by all that is on record; where nothing of these cells is, by the paper's."""
+    """`job_seconds` by all that is on record; where nothing of these cells is, by the paper's; of
+    a try by its figure's."""
+    if suite.config.tried:
+        return job_seconds(suite, cells, of_a_try(suite, suite.config.tried, cells), anew)
     figures = figures_of(suite, cells)
     if not figures:
-        papers = {cell.study.partition("/")[0] for cell in cells}
-        known = (name for name in catalog.figure_names() if name.partition("/")[0] in papers)
-        figures = [name for name in known if _record(suite, name) and not suite.fault(name)]
+        known = _of_papers(suite, (cell.study for cell in cells))
+        figures = [name for name in known if not suite.fault(name)]
     seconds = recorded_seconds(suite, figures, cells) if cells else {}
     return job_seconds(suite, cells, seconds, anew)
+
+
+def of_a_try(suite: Suite, tried: Tried, cells: Iterable[Cell]) -> dict[str, float]:
+    """Run id -> seconds of a try's runs, at the pace of those of its figure on record."""
+    discovery.put({})
+    try:
+        base = Suite(replace(suite.config, tried=None))
+        seconds = recorded_seconds(base, [tried.figure])
+        shown = [cell for its in base.figure_cells(tried.figure).values() for cell in its]
+    finally:
+        discovery.put(tried.studies(suite.config.scale))
+    efforts = sum(effort(run) for cell in shown for run in cell.runs if run.id in seconds)
+    if not seconds:
+        return {}
+    usual = sum(seconds.values()) / efforts
+    return {run.id: usual * likely(cell) * effort(run) for cell in cells for run in cell.runs}
 
 
 def longest_chains(

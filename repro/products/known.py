@@ -7,12 +7,10 @@ from pathlib import Path
 
 from repro.core.names import SMALL
 from repro.core.suite import Suite
-from repro.files import read_json
 from repro.lineage.provenance import mixture
-from repro.products import built
-from repro.products.claims_json import read_results
-from repro.products.published import DATA, PROVENANCE, RESULTS
-from repro.products.records import not_committed, read_record, recorded, results_of
+from repro.products import built, gate
+from repro.products.published import DATA
+from repro.products.records import read_record, recorded_at, results_of, told_of_changed
 from repro.products.run_table import cell_ids
 from repro.verdicts.results import Results
 
@@ -23,8 +21,8 @@ class Known:
 
     figure: its name. results: its tests and readings. provenance: as in provenance.json. data,
     picture: its table and its PNG. place: the folder it is of, `results/<scale>/<data>` or
-    `records/<scale>/<data>/<device>`. recorded: whether it is of records/. current: whether it is
-    of the runs that this configuration asks for.
+    `records/<scale>/<data>/<device>`. recorded: whether it is of records/. suite: under whose
+    configuration it was looked for.
     """
 
     figure: str
@@ -34,7 +32,12 @@ class Known:
     picture: Path
     place: str
     recorded: bool
-    current: bool
+    suite: Suite
+
+    @property
+    def current(self) -> bool:
+        """Whether it is of the runs that the configuration asks for; these are planned for it."""
+        return self.provenance["cells"] == cell_ids(self.suite, self.figure)
 
     @property
     def small(self) -> Path | None:
@@ -54,15 +57,20 @@ def find(suite: Suite, figure_name: str) -> Known | None:
         folder = built.finished(suite, figure_name)
         return Known(
             figure_name,
-            read_results(folder / RESULTS),
-            read_json(folder / PROVENANCE),
+            gate.results(folder),
+            gate.provenance(folder),
             folder / DATA,
             folder / f"{figure_name.split('/')[1]}.png",
             suite.paths.results.as_posix(),
             recorded=False,
-            current=True,
+            suite=suite,
         )
-    for base in recorded(suite, figure_name)[:1]:
+    return of_record(suite, suite.config.scale, suite.label, figure_name)
+
+
+def of_record(suite: Suite, scale: str, label: str, figure_name: str) -> Known | None:
+    """What is on record of a figure at a scale and data; None where it is nothing."""
+    for base in recorded_at(scale, label, figure_name)[:1]:
         saved = read_record(base)
         return Known(
             figure_name,
@@ -72,7 +80,7 @@ def find(suite: Suite, figure_name: str) -> Known | None:
             base.with_suffix(".png"),
             "/".join(base.parts[-6:-2]),
             recorded=True,
-            current=saved["provenance"]["cells"] == cell_ids(suite, figure_name),
+            suite=suite,
         )
     return None
 
@@ -88,13 +96,9 @@ def origin(found: Iterable[Known]) -> str:
         f"{count} figure{'s' * (count > 1)} {'on record in' if recorded else 'of'} {place}"
         for (recorded, place), count in sorted(counts.items())
     )
-    notes = {
-        "with runs of several versions of code": [
-            each.figure for each in known if not each.recorded and mixture(each.provenance["made"])
-        ],
-        "on record, but not as committed": [
-            "/".join(base.parts[-2:])
-            for base in not_committed(e.data.with_suffix("") for e in known if e.recorded)
-        ],
-    }
-    return "; ".join([places, *(f"{k}: {', '.join(names)}" for k, names in notes.items() if names)])
+    several = [e.figure for e in known if not e.recorded and mixture(e.provenance["made"])]
+    notes = [
+        f"with runs of several versions of code: {', '.join(several)}" if several else "",
+        told_of_changed(each.data.with_suffix("") for each in known if each.recorded),
+    ]
+    return "; ".join(filter(None, [places, *notes]))

@@ -12,11 +12,13 @@ from pathlib import Path
 from repro.core.locks import only_writer
 from repro.core.suite import Suite
 from repro.errors import UserError
-from repro.files import key_of, read_json, sha256_file, write_bytes, write_json
+from repro.files import key_of, sha256_file, write_bytes, write_json
 from repro.lineage import code
 from repro.lineage.code import NOT_SHOWN
+from repro.lineage.provenance import unclean
 from repro.lineage.uses import source
-from repro.products.published import DATA, MANIFEST, PROVENANCE, RESULTS, manifest_of
+from repro.products import gate
+from repro.products.published import DATA, MANIFEST, RESULTS, manifest_of
 from repro.products.run_table import made_of, reduce
 from repro.verdicts import evidence, printed, statements, words
 from repro.verdicts.figure import figure_named
@@ -66,7 +68,7 @@ def make(suite: Suite, figure_name: str, key: str = "") -> Path:
         )
     with only_writer(folder):
         reduce(suite, figure_name, folder)
-        write_figure(folder, figure_name, folder / DATA, read_json(folder / PROVENANCE))
+        write_figure(folder, figure_name, folder / DATA, gate.provenance(folder))
         source.cache_clear()  # code, too, may have been changed meanwhile
         write_json(folder / MANIFEST, manifest_of(folder, figure_name, _key(suite, figure_name)))
     return folder
@@ -112,13 +114,6 @@ def write_text(
     lines += [f"{plain(unclean(provenance))}", ""] if unclean(provenance) else []
     lines += [plain(footer(figure_name, provenance, sha256_file(data)))]
     write_bytes(base.with_name(f"{base.name}.md"), ("\n".join(lines) + "\n").encode())
-
-
-def unclean(provenance: Mapping) -> str:
-    """The mark of a record whose runs cannot be traced to one clean version of their code, as a
-    sentence; "" for all others."""
-    why = "; ".join(provenance.get("unclean", ()))
-    return f"Recorded as it is: {why}." if why else ""
 
 
 def as_shown(figure_name: str, data: Path, scale: str) -> bytes:

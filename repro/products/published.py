@@ -3,14 +3,27 @@
 import filecmp
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, TypedDict
 
+from repro.core.catalog import figure_names
+from repro.core.locks import beside, only_writer
 from repro.core.names import SMALL
-from repro.errors import UserError
-from repro.files import read_json, sha256_file, write_bytes
+from repro.errors import UserError, did_you_mean
+from repro.files import open_file, read_as, sha256_file, write_bytes
 
 DATA, PROVENANCE = "data.csv", "provenance.json"
 RESULTS, MANIFEST = "results.json", "manifest.json"
+AGAIN = "run the same command again with snakemake"
+BEGINS = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}
 SUFFIXES = (".pdf", ".png", ".md", ".csv")  # of what is copied: picture, its text, what it shows
+
+
+class Manifest(TypedDict):
+    """manifest.json of a picture's folder."""
+
+    figure: str
+    key: str
+    files: dict[str, str]  # name -> SHA-256
 
 
 def files(figure_name: str) -> list[str]:
@@ -34,47 +47,72 @@ def manifest_of(folder: Path, figure_name: str, key: str) -> dict:
     return {"figure": figure_name, "key": key, "files": digests}
 
 
-def whole(folder: Path) -> dict:
+def checked_manifest(folder: Path) -> dict:
     """The manifest of a finished picture's folder. Raises UserError, naming the file, if one is
     missing or is not the one that the manifest lists."""
     manifest = folder / MANIFEST
     if not manifest.exists():
         raise UserError(f"{manifest}: is missing; run the same command again with snakemake")
-    said = read_or_empty(manifest)
-    name, listed = str(said.get("figure")), said.get("files")
-    known = name.count("/") == 1 and isinstance(said.get("key"), str)
-    every = {*files(name)} if known else set()
-    if not known or not isinstance(listed, dict) or {*listed} - {small_of(name)} != every:
+    said = read_or_empty(manifest, Manifest)
+    name, listed = "/".join(folder.absolute().parts[-3:-1]), said.get("files", {})
+    if name not in figure_names():
         raise UserError(
-            f"{manifest}: was emptied or changed; delete it and run the same command again with "
-            "snakemake"
+            f"{folder}: is the folder of no figure: {did_you_mean(name, figure_names())}"
         )
+    if said.get("figure", name) != name:
+        raise UserError(f"{manifest}: is of another figure than {name}; delete it and {AGAIN}")
+    if {*listed} - {small_of(name)} != {*files(name)}:
+        raise UserError(f"{manifest}: was emptied or changed; delete it and {AGAIN}")
     for each, expected in listed.items():
         path = folder / each
+        if path.is_symlink():
+            raise UserError(
+                f"{path}: is a link, which this suite never writes; delete it and {AGAIN}"
+            )
         digest = sha256_file(path) if path.exists() else "missing"
         if digest != expected:
             raise UserError(
                 f"{path}: is not what {MANIFEST} says (SHA-256 {str(expected)[:12]}, found "
-                f"{digest[:12]}); delete it and run the same command again with snakemake"
+                f"{digest[:12]}); delete it and {AGAIN}"
             )
     if said["key"] != folder.name:
         raise UserError(
             f"{folder}: its code or evidence was changed while it was made; run the same command "
             "again with snakemake"
         )
+    check_table(folder / DATA, f"delete {folder} and {AGAIN}")
+    for path in folder.glob("*.p[dn][fg]"):
+        check_picture(path, f"delete {folder} and {AGAIN}")
     return said
 
 
+def check_picture(path: Path, remedy: str) -> None:
+    """Raise UserError unless a file begins as the PNG or PDF that its name says."""
+    with open_file(path) as file:
+        if not file.read(8).startswith(BEGINS[path.suffix]):
+            raise UserError(f"{path}: is no picture; {remedy}")
+
+
+def check_table(path: Path, remedy: str) -> None:
+    """Raise UserError unless a file is a table of a line of names and of rows."""
+    with open_file(path) as file:
+        if not (file.readline().strip() and file.readline().strip()):
+            raise UserError(f"{path}: is a table without rows; {remedy}")
+
+
 def publish(folder: Path) -> None:
-    """Copy a finished picture and its text to figures/<paper>/; raises UserError as `whole`."""
-    put(folder, whole(folder)["figure"])
+    """Copy a finished picture and its text to figures/<paper>/, whose names its folder has; raises
+    UserError as `checked_manifest`."""
+    put(folder, checked_manifest(folder)["figure"])
 
 
 def put(folder: Path, figure_name: str) -> list[Path]:
     """Copy a figure's files from a folder to figures/<paper>/, and return them there."""
     targets = in_figures(figure_name)
-    for target in targets:
-        write_bytes(target, (folder / target.name).read_bytes())
+    name = targets[0].stem
+    with only_writer(targets[0].parent, f".{name}.lock", beside(name)):
+        for target in targets:
+            write_bytes(target, (folder / target.name).read_bytes())
     return targets
 
 
@@ -95,13 +133,12 @@ def _is_other(path: Path, folder: Path) -> bool:
     return not source.exists() or not filecmp.cmp(path, source, shallow=False)
 
 
-def read_or_empty(path: Path) -> dict:
-    """What is in a provenance.json or manifest.json; {} if it is missing or cannot be read."""
+def read_or_empty(path: Path, kind: Any) -> dict:
+    """What is in a JSON file; {} if it is missing, or not of the type."""
     try:
-        content = read_json(path)
+        return read_as(path, kind)
     except UserError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def digests(paths: Iterable[Path]) -> dict[str, str]:
@@ -111,7 +148,7 @@ def digests(paths: Iterable[Path]) -> dict[str, str]:
 
 def is_noted(note: Path, made: Iterable[Path], of: object) -> bool:
     """Whether what is made of several figures is there as it was noted (`note_of`)."""
-    return read_or_empty(note) == note_of(made, of)
+    return read_or_empty(note, {"files": dict[str, str]}) == note_of(made, of)
 
 
 def note_of(made: Iterable[Path], of: object) -> Mapping:

@@ -10,67 +10,38 @@ readings of them all (`repro.products.claims_json`).
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NotRequired, TypedDict
 
 from repro.core import catalog, discovery
-from repro.core.cells import check_keys
-from repro.core.locks import held_by_another, locked
+from repro.core.locks import held_by_another, only_writer
 from repro.core.names import SMALL
 from repro.core.suite import Suite
 from repro.cores import usable_cores
 from repro.errors import UserError
-from repro.files import read_json, sha256_file, write_bytes, write_json
+from repro.files import canonical_json, read_as, sha256_file, write_bytes, write_json
 from repro.lineage import arithmetic, foreign, history, provenance
 from repro.lineage.checkout import ROOT
+from repro.products import gate
 from repro.products.built import finished, refuse_other_code
-from repro.products.claims_json import Part, check_results, filed, read_results, whole
+from repro.products.claims_json import Part, filed, whole
 from repro.products.picture import write_figure, write_text
-from repro.products.published import DATA, PROVENANCE, RESULTS, put
-from repro.products.run_table import chosen_after_seeing
+from repro.products.published import AGAIN, DATA, check_picture, check_table, put, read_or_empty
+from repro.products.run_table import chosen_after_seeing, made_of
 from repro.verdicts.results import Results
 
 RECORDS = ROOT / "records"
+# What whoever changes it leaves when it is killed.
+LEFT = ("records/**/.*-????????", "studies/*/.power-????????")
 SUMS = "SHA256SUMS"
 CLAIMS = "claims.json"  # of all folders
 TEXT = ".md"
+READ: dict[Path, None] = {}  # records that this process has read, their paths without suffix
+MOST = 5  # of them are named in a line
 KEPT = (".csv", ".json", ".png", TEXT)  # data; results and provenance; picture; its text
 EVERY = (*KEPT, SMALL)
-OF_SOME = (TEXT, SMALL)  # a record of before there were texts has none until it is judged again
 # Of a provenance.json, what holds in results/ alone, and what the studies themselves say today.
 NOT_KEPT = ("figure", "files", "arithmetic", "chosen_after_seeing")
-
-
-class Kept(TypedDict):
-    """Of the JSON of a record, what no change of a test or of its form makes another."""
-
-    provenance: "MadeOf"
-    data_sha256: str
-
-
-class Record(Kept):
-    """The JSON of a record."""
-
-    tests: list[dict]
-    readings: list[dict]
-
-
-class MadeOf(TypedDict):
-    """The provenance of a record."""
-
-    scale: str
-    data: str
-    label: str
-    embedded: bool
-    cells: list[str]
-    data_sha256: str
-    made: list[dict]
-    code: NotRequired[str]  # of its figure, in records of before a figure's folder bore it
-    datasets: NotRequired[dict[str, dict]]
-    seeds: NotRequired[list[int]]
-    unclean: NotRequired[list[str]]
-    entry: NotRequired[dict]
 
 
 def record(suite: Suite, unclean: bool = False) -> list[Path]:
@@ -98,7 +69,7 @@ def record(suite: Suite, unclean: bool = False) -> list[Path]:
 def only_one() -> Iterator[None]:
     """Be the only process that changes what is on record: who seals a folder vouches for all that
     is in it, and who adds rows to a table writes the others again."""
-    with locked(_lock()):
+    with only_writer(_lock().parent, _lock().name, *LEFT):
         yield
 
 
@@ -119,7 +90,7 @@ def _record(suite: Suite, figure_name: str, folder: Path, made: dict) -> Path:
     for source, suffix in ((data, ".csv"), (folder / f"{target.name}.png", ".png")):
         write_bytes(target.with_suffix(suffix), source.read_bytes())
     _put_small(folder, target)
-    results = read_results(folder / RESULTS)
+    results = gate.results(folder)
     write_text(target, figure_name, data, results, made)
     kept = {key: value for key, value in made.items() if key not in NOT_KEPT}
     write_json(
@@ -158,7 +129,14 @@ def _to_record(suite: Suite, unclean: bool) -> list[tuple[str, Path, dict]]:
     found, doubtful = [], {}
     for name in names:
         folder = finished(suite, name)
-        made = read_json(folder / PROVENANCE)
+        made = gate.provenance(folder)
+        expected = made_of(suite, name)
+        of_it = {key: made[key] for key in expected if key in made}
+        if canonical_json(of_it) != canonical_json(expected):
+            raise UserError(
+                f"{folder}: says that it is of other settings or runs than its name; delete it and "
+                f"{AGAIN}"
+            )
         if doubts := provenance.doubts(made["made"]):
             doubtful[name] = made["unclean"] = doubts
         found.append((name, folder, made))
@@ -213,15 +191,21 @@ def read_record(base: Path, judged: bool = True) -> dict:
     Raises UserError if one of its files is missing or differs from SHA256SUMS, and if it holds what
     this suite would not have written.
     """
+    READ[base] = None
     folder = base.parents[1]
     expected = sums(folder)
     for suffix in EVERY:
         path = base.with_suffix(suffix)
         found = sha256_file(path) if path.exists() else None
-        missing = found is None and suffix not in OF_SOME
+        missing = found is None and suffix != SMALL
         if missing or found != expected.get(path.relative_to(folder).as_posix()):
             raise UserError(f"{path}: is not what {SUMS} says; {_way_out()}")
-    return _checked(read_json(base.with_suffix(".json")), base.with_suffix(".json"), judged)
+    check_table(base.with_suffix(".csv"), gate.RESTORE)
+    check_picture(base.with_suffix(".png"), gate.RESTORE)
+    saved = gate.record(base, judged)
+    if saved["data_sha256"] != expected.get(f"{base.parent.name}/{base.name}.csv"):
+        raise UserError(f"{base}.json: is of another table than {base.name}.csv; {gate.RESTORE}")
+    return saved
 
 
 def _way_out() -> str:
@@ -229,25 +213,6 @@ def _way_out() -> str:
     other = held_by_another(_lock())
     wait = f"{other} records at this moment, run the same command again when it has ended; else "
     return (wait if other else "") + "restore records/ with git"
-
-
-def _checked(saved: object, path: Path, judged: bool = True) -> dict:
-    """A record's JSON. Raises UserError, naming the file, where its entries are not those that
-    `record` writes, or its texts are none that a page or a terminal may show."""
-    remedy = "restore records/ with git"
-    if not judged and isinstance(saved, dict):
-        saved = {key: saved[key] for key in Kept.__annotations__ if key in saved}
-    check_keys(saved, Record if judged else Kept, path, remedy)
-    assert isinstance(saved, dict)
-    made_of = saved["provenance"]
-    for entry in made_of["made"]:
-        check_keys(entry, {"device": str, "runs": int}, path, remedy)
-        foreign.check_provenance(entry, path, remedy, lacking=("inputs",))
-    if judged:
-        check_results(saved, path, remedy)
-    if not foreign.is_shown_as_it_is(saved):
-        raise UserError(f"{path}: holds characters that cannot be shown; {remedy}")
-    return saved
 
 
 def not_committed(bases: Iterable[Path]) -> list[Path]:
@@ -260,6 +225,15 @@ def not_committed(bases: Iterable[Path]) -> list[Path]:
         return []
     changed = (ROOT / line.split()[-1] for line in said.splitlines())
     return list(dict.fromkeys(files[path] for path in changed if path in files))
+
+
+def told_of_changed(bases: Iterable[Path] | None = None) -> str:
+    """Which of these records are not as git has them, in a line; "" where they are, or git cannot
+    say. bases: paths without suffix; None: all that this process has read."""
+    changed = not_committed(READ if bases is None else bases)
+    names = [base.relative_to(RECORDS.parent).as_posix() for base in changed[:MOST]]
+    more = f" and {len(changed) - MOST} more" if len(changed) > MOST else ""
+    return f"not as committed: {', '.join(names)}{more}" if changed else ""
 
 
 def sums(folder: Path) -> dict[str, str]:
@@ -290,7 +264,12 @@ def _seal(bases: Sequence[Path]) -> None:
         here = [base for base in bases if folder in base.parents]
         _note_digests(folder, [base.with_suffix(suffix) for base in here for suffix in EVERY])
     if not all(map(is_entry, folders)):
-        write_json(RECORDS / CLAIMS, whole(every(), history.head() or ""))
+        file, now = RECORDS / CLAIMS, whole(every(), history.head() or "")
+        before: dict = {}
+        with suppress(UserError):  # it is not there, or the worse for a merge
+            before = read_as(file, dict)
+        if before != now | {"commit": before.get("commit")}:  # else the file stays as it is
+            write_json(file, now)
 
 
 def _note_digests(folder: Path, paths: Sequence[Path]) -> None:
@@ -330,6 +309,15 @@ def part(base: Path) -> Part:
     return filed(
         figure_name, results_of(saved), provenance, *map(base.with_suffix, (".csv", ".png"))
     )
+
+
+def filed_figure(base: Path) -> dict:
+    """What claims.json says of a record's figure, as `claims_json.FiledFigure`; {} where it says
+    nothing. base: the record's path without suffix."""
+    scale, data, device, *name = base.parts[-5:]
+    its = {"figure": "/".join(name), "scale": scale, "data": data, "device": device}
+    said = read_or_empty(RECORDS / CLAIMS, {"figures": list[dict]}).get("figures", [])
+    return next((row for row in said if row | its == row), {})
 
 
 def results_of(saved: dict) -> Results:
@@ -372,6 +360,7 @@ def redraw(suite: Suite) -> list[str]:
 
     from repro.verdicts import drawing  # noqa: F401
 
+    READ.update(dict.fromkeys(found.values()))
     with ProcessPoolExecutor(min(len(found), usable_cores())) as pool:
         drawn = [*map(str, pool.map(_redraw, found, found.values()))]
     return drawn + [f"figures/{name}.pdf: no record" for name in names if name not in found]

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from repro.core import cells as cellfiles
-from repro.core import discovery, entry
+from repro.core import discovery
 from repro.core.suite import Suite
 from repro.files import seal_of, sha256_file, write_bytes, write_json
 from repro.lineage.provenance import REMEDIES, mixture, provenances
@@ -50,6 +49,9 @@ def departures(figure_names: Iterable[str], scale: str) -> list[str]:
 def reduce(suite: Suite, figure_name: str, folder: Path) -> None:
     """Read and check all cells of a figure; write its data.csv and provenance.json into a folder.
     Says so where its runs are of several versions of their code."""
+    from repro.core import cells as cellfiles
+    from repro.core import entry
+
     paths, by_study = cell_paths(suite, figure_name), {}
     contents: dict[Path, dict] = {}
     for study_name, study_cells in suite.figure_cells(figure_name).items():

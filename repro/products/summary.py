@@ -5,28 +5,49 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from repro.core import discovery
+from repro.core import catalog, discovery
+from repro.core.papers import is_a_paper
 from repro.core.study import SCALES
-from repro.core.suite import Suite
+from repro.core.suite import Suite, load
 from repro.errors import UserError
-from repro.files import read_json
 from repro.lineage.provenance import REMEDIES, mixture
-from repro.products import records, status
+from repro.products import gate, records, status
 from repro.products.built import finished
-from repro.products.claims_json import Part, read_results
-from repro.products.published import PROVENANCE, RESULTS
-from repro.verdicts import badge, statements, words
-from repro.verdicts.answers import TRAINING
+from repro.products.claims_json import Part
+from repro.verdicts import badge, preregistration, statements, words
+from repro.verdicts.answers import CONTROL, TRAINING, Reading, Test
 from repro.verdicts.figure import figure_named
-from repro.verdicts.results import REPRODUCED, Judged, of_a_paper, paper_of
+from repro.verdicts.results import (
+    AGREES,
+    DIFFERS,
+    INCONCLUSIVE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    UNCLEAR,
+    Judged,
+    Taken,
+    of_a_paper,
+    paper_of,
+)
 from repro.verdicts.typeset import markdown
 from repro.workflow.progress import duration
 
-SMOKE = SCALES[0]
+SMOKE, DEFAULT = SCALES[:2]
+# Status -> what is said of runs that no row of the register asked for.
+SEEN = {REPRODUCED: AGREES, NOT_REPRODUCED: DIFFERS, INCONCLUSIVE: "open"}
 MOST = 12  # tests on a terminal
 COLUMNS = 100  # of it
+README_COLUMNS = 118
 FIRST = "fig3"  # the page that README's first call builds
-HEAD = ["paper", "statements", "all tests reproduced", "some", "none", "none tested yet"]
+HEAD = [
+    "paper",
+    "statements",
+    "all tests reproduced",
+    "some",
+    "none",
+    words.OUTSIDE,
+    "none tested yet",
+]
 
 
 def on_record() -> list[str]:
@@ -42,22 +63,37 @@ def on_record() -> list[str]:
 
 
 def first_call() -> list[str]:
-    """What README's first call ended with, as it is on record; lines of Markdown."""
-    of = "reduced", "embedded"
-    tests = [
-        row
+    """What README's first call does, and ended with, as it is on record; lines of Markdown."""
+    from repro.products import forecast  # whoever looks up what is on record plans no run
+
+    of, suite = ("reduced", "embedded"), load([])
+    cells = [suite.figure_cells(name) for name in catalog.pages()[FIRST]]
+    runs = {
+        run.id for by_stage in cells for own in by_stage.values() for c in own for run in c.runs
+    }
+    parts = [
+        part
         for part in records.every()
-        for row in part.tests
-        if (row["scale"], row["data"]) == of and row["figure"].endswith(f"/{FIRST}")
+        if (part.figure["scale"], part.figure["data"]) == of
+        and part.figure["figure"].endswith(f"/{FIRST}")
     ]
-    return ["```text", *_told(tests), "```"]
+    tests = [row for part in parts for row in part.tests]
+    readings = [row for part in parts for row in part.readings]
+    does = (
+        f"This Snakemake workflow takes {forecast.promise(suite, FIRST)} on {forecast.CORES} "
+        "cores. "
+        f"It draws Figure 3 of {len(cells)} papers from {len(runs)} small models, and ends with "
+        "what was measured:"
+    )
+    head = [*textwrap.wrap(does, README_COLUMNS), ""]
+    return [*head, "```text", *_by_statement(tests, readings), "```"]
 
 
 def by_fate(paper: str, strongest: Sequence[Judged]) -> list[str]:
     """How many statements of a paper there are, and by how they fared, as under HEAD."""
     found = [each for each in statements.fared(paper, strongest) if not each.of.ours]
     count = Counter(map(_fared, found))
-    return [str(len(found)), *(str(count[each]) for each in ("all", "some", "no", ""))]
+    return [str(len(found)), *(str(count[each]) for each in ("all", "some", "no", "outside", ""))]
 
 
 def said(parts: Sequence[Part]) -> str:
@@ -67,6 +103,7 @@ def said(parts: Sequence[Part]) -> str:
         row for row in status.strongest(every) if of_a_paper(row) and row["kind"] == TRAINING
     ]
     before = [row for row in trained if row["registered"] == badge.BEFORE]
+    beside = [row for row in trained if row["bound"]["outside"]]
     tried, stand = status.tried_again(every)
     chosen = {
         (of["figure"], of["scale"], of["data"])
@@ -74,18 +111,43 @@ def said(parts: Sequence[Part]) -> str:
         if of["chosen_after_seeing"]
     }
     seen = [row for row in trained if (row["figure"], row["scale"], row["data"]) in chosen]
+    sides = _sides(parts)
+    registered = f"{len(before)} of them were registered before their runs: {words.counts(before)}"
+    if reason := badge.unknown():
+        registered = (
+            "Which of them were registered before their runs, and so which of several records "
+            f"counts, is unknown here ({reason})"
+        )
     return (
-        f"Of the papers' {len(trained)} tests by training {words.counts(trained)}. "
-        f"{len(before)} of them were registered before their runs: {words.counts(before)}. "
+        f"Of the papers' {len(trained)} tests by training {words.counts(trained)}. {registered}. "
+        f"{len(beside)} are {words.OUTSIDE}: {words.counts(beside)}. "
         f"{len(seen)} rest on settings that were chosen because they had shown the effect. "
-        f"A stronger record tried {tried} decided tests again; {stand} kept their status."
+        f"A stronger record tried {tried} decided tests again; {stand} kept their status. "
+        f"{sum(sides.values())} numbers are tests at a larger scale alone: {sides[AGREES]} lie "
+        f"within their bound there, {sides[DIFFERS]} outside, {sides[UNCLEAR]} across."
     )
 
 
+def _sides(parts: Sequence[Part]) -> Counter[str]:
+    """Of the papers' numbers that no record has as a test, on which side they lie of the bound that
+    they have elsewhere: how many each, a number by its largest scale."""
+    tested = {(paper_of(row), row["test"]) for part in parts for row in part.tests}
+    found = {
+        (paper_of(row), row["reading"]): row["seen"]
+        for part in sorted(parts, key=lambda part: SCALES.index(part.figure["scale"]))
+        for row in part.readings
+        if row["seen"] and row["measured"] is not None and is_a_paper(paper_of(row))
+    }
+    return Counter(seen for key, seen in found.items() if key not in tested)
+
+
 def _fared(found: statements.Fared) -> str:
-    """Whether all, some or none of a statement's tests are reproduced; "" where it has none."""
-    good = [cell.status == REPRODUCED for cell in found.cells]
-    return "" if not good else "all" if all(good) else "some" if any(good) else "no"
+    """Whether all, some or none of a statement's tests within the paper's conditions are
+    reproduced; `outside` where it has only others, "" where it has none."""
+    good = [cell.status == REPRODUCED for cell in found.cells if not cell.outside]
+    if not good:
+        return "outside" if found.cells else ""
+    return "all" if all(good) else "some" if any(good) else "no"
 
 
 def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
@@ -98,22 +160,23 @@ def summary(suite: Suite, built: dict[str, bool], seconds: float) -> str:
     if suite.config.scale == SMOKE:
         lines.insert(0, "smoke proves the pipeline: its runs are too short for a test of training")
     tests: list[Judged] = []
-    readings = 0
+    readings: list[Taken] = []
     for figure_name, is_built in sorted(built.items()):
         file = f"figures/{figure_name}.pdf"
         try:
             if is_built:
                 folder = finished(suite, figure_name)
-                results = read_results(folder / RESULTS)
+                results = gate.results(folder)
                 tests += results["tests"]
-                readings += len(results["readings"])
-                several = mixture(read_json(folder / PROVENANCE)["made"])
+                readings += results["readings"]
+                several = mixture(gate.provenance(folder)["made"])
                 lines += [f"{file}: {several}; {REMEDIES}"] if several else []
             lines.append(file if is_built else f"{file}: not built, see the errors above")
         except UserError as error:
             lines.append(f"{file}: {error}")
-    lines += _told(tests)
-    lines += _besides(suite, [name for name, is_built in built.items() if is_built], readings)
+    lines += _by_statement(tests, readings)
+    names = [name for name, is_built in built.items() if is_built]
+    lines += _not_listed(suite, names, [row["reading"] for row in readings])
     if tests:
         first = min(tests, key=lambda row: (words.worst(row), not of_a_paper(row)))
         name = f"{paper_of(first)}/{first['test']}"
@@ -137,9 +200,9 @@ def folded(text: str) -> Iterator[str]:
         yield from (part.replace("\0", " ") for part in parts or [""])
 
 
-def _told(tests: Sequence[Judged]) -> Iterator[str]:
-    """Statements, each with its tests below it; those of ours beside a paper's statement last, as
-    of a figure with a reader's own settings."""
+def _by_statement(tests: Sequence[Judged], readings: Sequence[Taken] = ()) -> Iterator[str]:
+    """Statements, each with its tests below it, and numbers that are beside them; those of ours
+    beside a paper's statement last, as of a figure with a reader's own settings."""
     groups: list[tuple[str, list[Judged]]] = []
     for paper in dict.fromkeys(map(paper_of, tests)):
         own = discovery.papers().get(paper)
@@ -159,24 +222,54 @@ def _told(tests: Sequence[Judged]) -> Iterator[str]:
         if rows and shown < MOST:
             yield from textwrap.wrap(head, COLUMNS, subsequent_indent="  ")
         for row in rows[: max(MOST - shown, 0)]:
-            yield from textwrap.wrap(
-                words.line(row), COLUMNS, initial_indent="  ", subsequent_indent=" " * 17
+            yield from _folded_below(words.line(_as_seen(row)))
+        if rows and shown + len(rows) <= MOST:
+            yield from (
+                line for said in _readings_of(rows, readings) for line in _folded_below(said)
             )
         shown += len(rows)
     if shown > MOST:
         yield f"  and {shown - MOST} tests more, on the figures' pages"
 
 
-def _besides(suite: Suite, figures: list[str], readings: int) -> Iterator[str]:
-    """How much else was measured, and what larger scales test."""
+def _as_seen(row: Judged) -> Judged:
+    """A test by runs at the default scale of which the register knows nothing: whether they agree,
+    for its status there is a registered one's."""
+    if row["kind"] not in (TRAINING, CONTROL) or row["scale"] != DEFAULT:
+        return row
+    known = {each.claim for each in preregistration.registered(paper_of(row))}
+    return row if row["test"] in known else {**row, "status": SEEN[row["status"]]}
+
+
+def _folded_below(text: str) -> list[str]:
+    """A line below a statement, folded."""
+    return textwrap.wrap(text, COLUMNS, initial_indent="  ", subsequent_indent=" " * 17)
+
+
+def _readings_of(rows: Sequence[Judged], readings: Sequence[Taken]) -> Iterator[str]:
+    """The numbers that figures have of the statement that some tests are of, and that are none."""
+    statement = rows[0]["statement"]
+    for name in dict.fromkeys(row["figure"] for row in rows):
+        its = (a for a in figure_named(name).answers if isinstance(a, Test | Reading))
+        columns = {each.id: each.column for each in its if each.statement == statement}
+        for row in readings:
+            if row["figure"] == name and row["reading"] in columns and row["measured"] is not None:
+                yield words.beside(row, columns[row["reading"]])
+
+
+def _not_listed(suite: Suite, figures: list[str], read: Sequence[str]) -> Iterator[str]:
+    """How much else was measured, and what larger scales test. read: ids of what was measured and
+    held against nothing, tests that bind elsewhere among them."""
     scale = suite.config.scale
-    elsewhere = sum(
-        not test.binds(scale, suite.is_embedded(name))
+    elsewhere = {
+        test.id
         for name in figures
         for test in figure_named(name).tests
-    )
-    if readings or elsewhere:
-        yield (
-            f"besides: {readings} readings, {elsewhere} tests of larger scales or other data, on "
-            f"figures/<paper>/<figure>.md"
-        )
+        if not test.binds(scale, suite.is_embedded(name))
+    }
+    readings = sum(name not in elsewhere for name in read)
+    said = [f"{readings} reading{'s' * (readings > 1)}"] if readings else []
+    if tests := len(elsewhere):
+        said.append(f"{tests} test{'s' * (tests > 1)} of larger scales or other data")
+    if said:
+        yield f"besides: {', '.join(said)}, on figures/<paper>/<figure>.md"

@@ -48,8 +48,7 @@ def names(suite: Suite) -> Iterator[Path]:
             ids |= {run.id for run in cell.runs}
         yield from map(suite.paths.choice, suite.choices(stage).values())
     # Of a run, its result and what it would go on from.
-    runs = suite.paths.runs.iterdir() if suite.paths.runs.is_dir() else ()
-    yield from (path for path in runs if path.name.split(".")[0] in ids)
+    yield from (p for p in suite.paths.runs.rglob("*") if p.name.split(".")[0] in ids)
     for figure in discovery.loadable_figures():
         if not suite.fault(figure):
             yield folder_of(suite, figure)

@@ -18,13 +18,13 @@ from repro.core import discovery
 from repro.core.suite import Suite
 from repro.cores import usable_cores
 from repro.errors import UserError
-from repro.files import read_json, sha256_file
+from repro.files import read_table, sha256_file
 from repro.lineage import arithmetic, history, provenance
 from repro.lineage.checkout import FOLDERS
+from repro.products import gate
 from repro.products.built import finished, is_drawn, refuse_other_code
-from repro.products.claims_json import read_results
 from repro.products.picture import folder_of
-from repro.products.published import DATA, PROVENANCE, RESULTS
+from repro.products.published import DATA
 from repro.products.records import RECORDS, SUMS, describe, read_record, recorded, results_of
 from repro.verdicts.results import Judged, Results, Row, Taken
 from repro.verdicts.words import interval
@@ -83,7 +83,7 @@ def verify(suite: Suite, named: Sequence[str] = ()) -> list[Outcome]:
 
 def made_by(suite: Suite, figure_name: str) -> dict:
     """A built figure's provenance."""
-    return read_json(folder_of(suite, figure_name) / PROVENANCE)
+    return gate.provenance(folder_of(suite, figure_name))
 
 
 def check(suite: Suite, outcomes: list[Outcome]) -> None:
@@ -154,13 +154,12 @@ def log(suite: Suite, outcomes: list[Outcome]) -> dict:
 
 def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
     """(tier, reason) of a built figure against one record. base: its path without suffix."""
-    import pandas as pd
 
     try:
         folder, saved = finished(suite, figure_name), read_record(base)
     except UserError as error:
         return "differs", str(error)
-    data, results = folder / DATA, read_results(folder / RESULTS)
+    data, results = folder / DATA, gate.results(folder)
     same_data = sha256_file(data) == saved["data_sha256"]
     same_results = results == results_of(saved)
     same_picture = sha256_file(folder / f"{base.name}.png") == sha256_file(base.with_suffix(".png"))
@@ -170,7 +169,7 @@ def compare(suite: Suite, figure_name: str, base: Path) -> tuple[str, str]:
         return "differs", other
     tier, compared = "equal", "the same data and results, the picture drawn otherwise"
     if not same_data:
-        moved = difference(pd.read_csv(data), pd.read_csv(base.with_suffix(".csv")))
+        moved = difference(read_table(data), read_table(base.with_suffix(".csv")))
         tier = "consistent" if moved else "equal"
         compared = moved or f"numbers within {TOLERANCE:.0%}"
         compared += ", the same statuses" + (", intervals overlap" if moved else "")

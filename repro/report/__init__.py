@@ -17,5 +17,6 @@ Parts of pages that a command writes
   marks.py     the parts of a page that a command writes
   cited.py     who the papers are, and which of their figures are on record
   costs.py     the tables of docs/cost.md
+  datasets.py  what pages list of every dataset
   laws.py      laws of other papers, held against every slope on record
 """

@@ -5,10 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from repro.core.locks import replacing
 from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.files import write_bytes
@@ -38,21 +38,13 @@ def report(suite: Suite, folder: Path) -> Site:
     returns what it shows. Raises UserError as `model.site`, and where the folder holds anything
     else."""
     check_replaceable(folder)
-    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
-    try:
+    with replacing(folder) as made:
         shown = site(suite)
-        made = temporary / "site"
-        write(shown, temporary / "source", made)
+        write(shown, made.with_name("source"), made)
         note_files(made)
         with suppress(PermissionError):  # of a disk that has no such rights, as CIFS
             made.chmod(0o777 & ~_umask())
         check_replaceable(folder)
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(made, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return shown
 
 
@@ -87,14 +79,15 @@ def copy(folder: Path, to: Path, but: str) -> None:
 
 def render(docs: Path, folder: Path) -> None:
     """Render a copy of docs/; raises UserError where a link of its pages leads nowhere."""
-    call = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "2"]
+    call = [sys.executable, "-P", "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "2"]
     settings = ["-c", str(ROOT / "docs"), "-d", str(docs.parent / "doctrees")]
     done = subprocess.run(
         [*call, *settings, str(docs), str(folder)], capture_output=True, text=True
     )
     if done.returncode:
         found = [f"{where}: {what}" for where, what in SAID.findall(done.stderr)]
-        raise UserError("\n".join(found) or f"the site: {done.stderr.strip()[-500:]}")
+        said = (done.stderr.strip() or done.stdout.strip())[-500:]
+        raise UserError("\n".join(found) or f"the site: {said or f'sphinx: {done.returncode}'}")
 
 
 def summary(shown: Site, folder: Path) -> str:

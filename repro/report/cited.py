@@ -51,11 +51,10 @@ def _sentence() -> list[str]:
     return [f"The papers: {papers}."]
 
 
-def _questions() -> list[str]:
-    """The papers with what they answer, a line each."""
+def _list() -> list[str]:
+    """The papers, a line each."""
     return [
-        f"- {paper.heading}, *{paper.title}* ({_linked(paper, paper.cited)}). {paper.question}"
-        for paper in _papers()
+        f"- {paper.heading}, *{paper.title}* ({_linked(paper, paper.cited)})" for paper in _papers()
     ]
 
 
@@ -93,7 +92,7 @@ def _references() -> list[str]:
 
 PAGES: dict[str, Callable[[], Sequence[str]]] = {
     "README.md": _sentence,
-    "docs/index.md": _questions,
+    "docs/index.md": _list,
     "docs/first-figure.md": _figures,
     "CITATION.cff": _references,
 }

@@ -5,11 +5,11 @@ A negative result is a result: what is not reproduced stands first everywhere.
 
 from dataclasses import dataclass
 
-from repro.core import discovery
 from repro.products import status
+from repro.products.answered import Answered, answered
 from repro.report.model import FigureView, Site, TestView
-from repro.verdicts import statements
-from repro.verdicts.judging import decided_by
+from repro.report.strip import Strips, strips
+from repro.verdicts import statements, words
 from repro.verdicts.results import paper_of
 
 FEWEST = 3  # statements that a column of a paper's matrix has tests of
@@ -26,30 +26,62 @@ class Tested:
         """Where it is shown from."""
         return self.views[0]
 
-    @property
-    def elsewhere(self) -> list[TestView]:
-        """Where else it binds."""
-        return self.views[1:]
+    def over(self, view: TestView) -> TestView | None:
+        """What gives the test its status in place of a view of it, a stronger record on the same
+        kind of data; None where that view does, or says the same."""
+        synthetic = view.row["data"] == status.SYNTHETIC
+        first = next(v for v in self.views if (v.row["data"] == status.SYNTHETIC) == synthetic)
+        return first if first.row["status"] != view.row["status"] else None
 
 
 @dataclass(frozen=True)
-class Answered:
-    """A question, the figure that answers it, and the tests that decide, by their strongest
-    records."""
+class Card:
+    """A question with its answer, the figure that the answer is of, and the tests that decide."""
 
-    question: str
+    of: Answered
     figure: FigureView
     tests: list[Tested]
+
+    @property
+    def id(self) -> str:
+        """Its anchor."""
+        return f"{self.of.paper.slug}-{self.of.tests[0]['test']}"
+
+    @property
+    def first(self) -> str:
+        """The first words of the answer: yes, no, open, or the power."""
+        return self.of.found.partition(": ")[0]
+
+    @property
+    def rest(self) -> str:
+        """The others."""
+        return self.of.found.partition(": ")[2]
+
+    @property
+    def views(self) -> list[TestView]:
+        """What is drawn of it: its tests wherever they bind."""
+        return [view for tested in self.tests for view in tested.views]
+
+    @property
+    def strips(self) -> Strips:
+        """Those on one axis."""
+        return strips([view.row for view in self.views])
+
+    def label(self, view: TestView) -> str:
+        """What tells one of them from the others."""
+        column = [view.row["column"]] if len(self.tests) > 1 else []
+        return ", ".join([*column, view.place])
 
 
 @dataclass(frozen=True)
 class Row:
-    """A statement's line of a paper's matrix. fared: how it fared. cells: column -> its tests;
-    besides: those in columns that few statements have."""
+    """A statement's line of a paper's matrix. fared: how it fared. views: its tests. cells: column
+    -> those in it; besides: those in columns that few statements have."""
 
     fared: statements.Fared
-    cells: dict[str, list[Tested]]
-    besides: list[Tested]
+    views: list[TestView]
+    cells: dict[str, list[TestView]]
+    besides: list[TestView]
 
 
 @dataclass(frozen=True)
@@ -61,7 +93,7 @@ class Matrix:
     columns: list[str]
     rows: list[Row]
     ours: list[Row]
-    checks: list[Tested]
+    checks: list[TestView]
     untested: list[statements.Statement]
 
 
@@ -75,24 +107,30 @@ def tested(site: Site) -> dict[str, Tested]:
     }
 
 
-def answered(site: Site, tests: dict[str, Tested]) -> list[Answered]:
-    """The questions whose figures the site shows, each with what decides it."""
-    found = []
-    for paper in discovery.papers().values():
-        name = f"{paper.slug}/{paper.answer}"
-        named = [f"{paper.slug}/{test}" for test in decided_by(name)]
-        decisive = [tests[test] for test in named if test in tests]
-        views = [figure for figure in site.main if figure.name == name]
-        if views and decisive:
-            strongest = [f for f in site.figures if f.page == decisive[0].first.page]
-            found.append(Answered(paper.question, (strongest or views)[0], decisive))
-    return found
+def cards(site: Site, tests: dict[str, Tested]) -> list[Card]:
+    """The questions that the site has an answer to, as README's table has them."""
+    views = {(f.name, f.suite.config.scale, f.part.figure["data"]): f for f in site.figures}
+    return [
+        Card(
+            each,
+            views[each.figure, each.scale, each.tests[0]["data"]],
+            [tests[f"{each.paper.slug}/{row['test']}"] for row in each.tests],
+        )
+        for each in answered(figure.part for figure in site.figures)
+    ]
+
+
+def tally(figure: FigureView, tests: dict[str, Tested]) -> dict[str, int]:
+    """Status -> how many of a figure's tests have it, each by what gives it its status."""
+    return words.tally((tests[view.name].over(view) or view).row for view in figure.tests)
 
 
 def matrix(paper: str, tests: dict[str, Tested]) -> Matrix:
-    """How a paper's statements fared, each test by its strongest record."""
-    own = {id(t.first.row): t for t in tests.values() if paper_of(t.first.row) == paper}
-    found = statements.fared(paper, [test.first.row for test in own.values()])
+    """How a paper's statements fared, each test by what gives it its status."""
+    views = {id(view.row): view for tested in tests.values() for view in tested.views}
+    its = [t.views for t in tests.values() if paper_of(t.first.row) == paper]
+    counting = [row for own in its for row in status.counting(view.row for view in own)]
+    found = statements.fared(paper, counting)
     checks = [each for each in found if statements.is_self_check(each)]
     shown = [each for each in found if each.cells and each not in checks]
     having: dict[str, int] = {}
@@ -101,12 +139,13 @@ def matrix(paper: str, tests: dict[str, Tested]) -> Matrix:
             having[cell.column] = having.get(cell.column, 0) + 1
     columns = [column for column, number in having.items() if number >= FEWEST]
 
-    def of(cell: statements.Cell) -> list[Tested]:
-        return [own[id(row)] for row in cell.tests]
+    def of(cell: statements.Cell) -> list[TestView]:
+        return [views[id(row)] for row in cell.tests]
 
     rows = [
         Row(
             each,
+            [test for cell in each.cells for test in of(cell)],
             {cell.column: of(cell) for cell in each.cells if cell.column in columns},
             [test for cell in each.cells if cell.column not in columns for test in of(cell)],
         )

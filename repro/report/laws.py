@@ -17,7 +17,8 @@ from typing import Any
 from repro.core import rows
 from repro.core.study import SCALES
 from repro.errors import UserError
-from repro.files import read_json
+from repro.files import read_as, read_table
+from repro.products.claims_json import Filed
 from repro.products.records import CLAIMS, RECORDS, read_record, recorded_at
 from repro.verdicts.answers import Measurement
 from repro.verdicts.intervals import joined, of_estimators
@@ -207,7 +208,7 @@ def says(law: Law, found: Measured) -> str:
 
 def measured() -> list[Row]:
     """The tests and readings on record, without those of the scale that judges nothing."""
-    every = read_json(RECORDS / CLAIMS)
+    every = read_as(RECORDS / CLAIMS, Filed, "write it again with repro record --again")
     return [row for key in ("tests", "readings") for row in every[key] if row["scale"] != SCALES[0]]
 
 
@@ -254,9 +255,8 @@ def of_row(slope: Slope, row: Any) -> Measured:
 def of_table(slope: Slope, scale: str, data: str, table: Path) -> Measured:
     """A slope of the best rate that no claim has, from a figure's table: by the estimator of the
     claims that are of such slopes."""
-    import pandas as pd
 
-    found = _slope(pd.read_csv(table), slope)
+    found = _slope(read_table(table), slope)
     value, low, high = (
         None if math.isnan(each) else each for each in (found.value, found.low, found.high)
     )

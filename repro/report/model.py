@@ -26,7 +26,7 @@ from repro.verdicts import badge as badges
 from repro.verdicts import statements, words
 from repro.verdicts.figure import figure_named
 from repro.verdicts.judging import outcome, table_of
-from repro.verdicts.results import Judged, in_family, paper_of, survivors
+from repro.verdicts.results import Judged, in_family, of_a_paper, paper_of, survivors
 from repro.verdicts.statements import Statement
 from repro.verdicts.typeset import Table
 
@@ -157,6 +157,12 @@ class FigureView:
         """Its tests that bind, the worst first."""
         rows = sorted(self.part.tests, key=words.worst)
         return [TestView(row, self.page, self.part.figure) for row in rows]
+
+    @property
+    def uncounted(self) -> int:
+        """How many of its tests its picture does not count: ours, beside a paper's."""
+        ours = [test for test in self.tests if not of_a_paper(test.row)]
+        return 0 if self.table or len(ours) == len(self.tests) else len(ours)
 
     @property
     def readings(self) -> list[list[str]]:

@@ -19,9 +19,10 @@ from repro.files import json_bytes, sha256_file, write_bytes
 from repro.lineage import arithmetic, history
 from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import code_versions, commit, listed, standing
-from repro.products import claims_json, forecast, summary
+from repro.products import claims_json, forecast, status, summary
 from repro.products.known import origin
 from repro.products.picture import unclean
+from repro.products.records import told_of_changed
 from repro.report import address, board, front, text
 from repro.report.front import Tested
 from repro.report.model import FigureView, PaperView, Site, address_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 RESULTS = "results"  # where the pages are in the site
 DOCS = f"docs/{RESULTS}"  # and among its sources
+HOME = "_answers.html"  # what the first page of docs/ includes, and no page of its own
 CHALLENGE = "../contributing.html#challenge-a-verdict"  # where no issue form is known
 
 
@@ -48,7 +50,7 @@ def write(shown: Site, folder: Path) -> None:
     matrices = {paper.slug: front.matrix(paper.slug, tests) for paper in shown.papers}
     strongest = [test.first.row for test in tests.values()]
     first = {
-        "answered": front.answered(shown, tests),
+        "cards": front.cards(shown, tests),
         "fates": {slug: summary.by_fate(slug, strongest) for slug in matrices},
         "said": summary.said(
             [f.part for f in shown.figures if f.suite.config.scale != summary.SMOKE]
@@ -56,13 +58,14 @@ def write(shown: Site, folder: Path) -> None:
         "origin": origin(f.known for f in shown.main),
     }
     fill(folder / "index.html", "index.md", matrices=matrices, **first)
+    fill(folder / HOME, "_answers.md", cards=first["cards"])
     fill(folder / "claims.html", "claims.md", matrices=matrices, tests=tests)
-    fill(folder / "figures.html", "figures.md")
+    fill(folder / "figures.html", "figures.md", tests=tests)
     for test in tests.values():
         fill(folder / unquote(test.first.address), "claim.md", tested=test)
     for paper in shown.papers:
         matrix, body = matrices[paper.slug], findings(shown, paper)
-        fill(folder / paper.page, "paper.md", paper=paper, body=body, matrix=matrix)
+        fill(folder / paper.page, "paper.md", paper=paper, body=body, matrix=matrix, tests=tests)
     for figure in shown.figures:
         lead_on(figure, tests, folder)
         paper = next(each for each in shown.papers if each.slug == figure.paper)
@@ -179,12 +182,14 @@ def templates() -> "Environment":
     environment.filters |= {
         "formulae": text.formulae,
         "interval": words.interval,
+        "expectation": words.expectation,
         "counted": text.counted,
         "cell": words.cell,
         "why": words.why,
         "outside": words.outside,
         "sentence": words.sentence,
         "seeds": words.seeds,
+        "why_stronger": status.why_stronger,
         "prints": words.printed,
         "count": words.counts,
         "number": answers.number,
@@ -197,11 +202,13 @@ def templates() -> "Environment":
         "absolute": lambda name: address.absolute(f"{RESULTS}/{name}"),
         "heading": text.heading,
         "plain": text.plain,
+        "unlinked": text.unlinked,
     }
     environment.globals |= {
         "aside": False,  # one of another scale or other data, which a search need not find too
         "cores": forecast.CORES,
         "statuses": words.STATUSES,
+        "tally": front.tally,
         "read": words.READ,
         "fate": summary.HEAD,
         "form_of": address.challenge,
@@ -216,6 +223,9 @@ def filler(shown: Site, folder: Path) -> Callable:
     environment.globals |= {
         "heading": {paper.slug: paper.heading for paper in shown.papers},
         "site": shown,
+        "changed": told_of_changed(
+            each.known.data.with_suffix("") for each in shown.figures if each.known.recorded
+        ),
         "has_board": board.is_shown(shown),
         "commit": commit(),
     }

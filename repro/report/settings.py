@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from repro.core import config, discovery
 from repro.core.names import StageName
+from repro.core.population import SETTING
 from repro.core.spec import settings
 from repro.core.study import Best, Checkpoint, Study
 from repro.core.suite import Suite
@@ -63,10 +64,12 @@ def data_settings(suite: Suite, figure_name: str) -> list[Setting]:
 
 
 def axes(figure_name: str) -> set[str]:
-    """Dotted keys of everything that a figure's studies vary."""
+    """Dotted keys of everything that a figure's studies vary, and what their populations choose."""
     names: set[str] = set()
     for stage in discovery.figure_stages(figure_name):
         study = discovery.study(stage)
+        for scale in study.scales.values():
+            names |= {SETTING, *scale.population.choices} if scale.population else set()
         for grid in (study.grid, *(scale.grid for scale in study.scales.values())):
             for axis, values in grid.items():
                 names |= {axis, *(key for v in values if isinstance(v, Mapping) for key in v)}

@@ -72,6 +72,11 @@ def moved(page: str, folder: str, to: str, tests: Mapping[str, str]) -> str:
     return re.sub(r"(?<!\[)`([^`\n]+)`", test, body).strip()
 
 
+def unlinked(text: str) -> str:
+    """Markdown of one line without its links: their words stay."""
+    return LINK.sub(r"\2", text)
+
+
 def counted(number: int, noun: str) -> str:
     """`1 test`, `2 tests`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

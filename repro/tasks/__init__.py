@@ -1,4 +1,5 @@
-"""Task name -> version, needed inputs, cost, and the module that runs it. No torch at import.
+"""Task name -> version, needed inputs, cost, what it records, and the module that runs it. No torch
+at import.
 
 A spec is the mapping of all settings of one run. A need names an input (`repro.data.needs`).
 A module that trains has two functions. `load_data(spec, inputs, device) -> repro.data.loading.Data`
@@ -40,6 +41,7 @@ Tasks that measure
 What tasks share
   trainable.py                  what all that train are told: model, optimizer and run of it
   identity.py                   the numbers that a run is known by
+  recorded.py                   what is in the records of each task
   counted.py                    what a model without a formula costs, by torch's counter
   equal_runs.py                 a few steps by which two names of one training are recognized
   named_network.py              a model of `repro.models` whose kernels are measured
@@ -63,6 +65,7 @@ from repro.cost.vit import image_classification_cost
 from repro.data.needs import Arrays, Need, Text, Tokens
 from repro.errors import UserError, did_you_mean
 from repro.models import ARCHITECTURES
+from repro.tasks import recorded
 from repro.tasks.identity import trained
 
 if TYPE_CHECKING:
@@ -116,7 +119,8 @@ def _convolves(spec: Mapping) -> bool:
 
 @dataclass(frozen=True)
 class Task:
-    """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run.
+    """version: of its results. needs: spec -> inputs. cost: spec -> Cost of one run. records: what
+    they hold, against which every cell is held.
 
     identity: spec -> the settings that enter a run's id. The seed is handed on as it is: all
     runs of a grid point share the rest.
@@ -124,14 +128,14 @@ class Task:
     cpu_dependent: spec -> whether results must not be expected to be equal to the last digit even
     under one arithmetic. So for oneDNN's convolutions, which it divides by the sizes of caches: on
     every CPU that was simulated they gave the same bits, on real ones that was not watched yet. As
-    matrix products they would differ between AMD and Intel and make a step 1.1 to 1.6 times as long
-    (`benchmarks/convolutions.py`).
+    matrix products they would differ between AMD and Intel.
     """
 
     version: int
     module: str
     needs: Callable[[Mapping], Sequence[Need]]
     cost: Callable[[Mapping], Cost]
+    records: recorded.Records
     identity: Callable[[Mapping], Mapping] = _unchanged
     cpu_dependent: Callable[[Mapping], bool] = _never
 
@@ -198,6 +202,7 @@ TASKS = {
         "repro.tasks.language_model",
         _data,
         language_model_cost,
+        recorded.LANGUAGE_MODEL,
         identity=trained,
     ),
     "pretraining": Task(
@@ -205,6 +210,7 @@ TASKS = {
         "repro.tasks.pretraining",
         _data,
         pretraining_cost,
+        recorded.PRETRAINING,
         identity=trained,
     ),
     "warm_start": Task(
@@ -212,6 +218,7 @@ TASKS = {
         "repro.tasks.warm_start",
         _data,
         partial(_cost_of_model, "warm_start"),
+        recorded.WARM_START,
         identity=trained,
         cpu_dependent=_convolves,
     ),
@@ -220,6 +227,7 @@ TASKS = {
         "repro.tasks.transfer",
         _data,
         partial(_cost_of_model, "transfer"),
+        recorded.TRANSFER,
         identity=trained,
         cpu_dependent=_convolves,
     ),
@@ -228,26 +236,65 @@ TASKS = {
         "repro.tasks.image_classification",
         _data,
         image_classification_cost,
+        recorded.IMAGE_CLASSIFICATION,
         identity=trained,
     ),
     "span_denoising": Task(
-        1, "repro.tasks.span_denoising", _data, span_denoising_cost, identity=trained
+        1,
+        "repro.tasks.span_denoising",
+        _data,
+        span_denoising_cost,
+        recorded.SPAN_DENOISING,
+        identity=trained,
     ),
-    "update_sizes": Task(1, "repro.tasks.update_sizes", _data, _cost_of_trained, identity=trained),
-    "parameter_table": Task(1, "repro.tasks.parameter_table", _nothing, _free),
-    "token_frequencies": Task(1, "repro.tasks.token_frequencies", _data, _free),
-    "decoder_sign_step": Task(2, "repro.tasks.decoder_sign_step", _data, _free),
-    "sign_sgd_step": Task(2, "repro.tasks.sign_sgd_step", _nothing, _free),
-    "parametrization_exponents": Task(1, "repro.tasks.parametrization_exponents", _nothing, _free),
-    "width_scalings": Task(1, "repro.tasks.width_scalings", _nothing, _free),
-    "dynamic_equivalence": Task(5, "repro.tasks.dynamic_equivalence", _nothing, _free),
-    "equal_runs": Task(1, "repro.tasks.equal_runs", _nothing, _free),
-    "own_equivalence": Task(1, "repro.tasks.own_equivalence", _nothing, _free),
-    "training_costs": Task(1, "repro.tasks.training_costs", _nothing, _free),
-    "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free),
-    "best_rate": Task(1, "repro.tasks.best_rate", _nothing, best_rate_cost),
+    "update_sizes": Task(
+        1,
+        "repro.tasks.update_sizes",
+        _data,
+        _cost_of_trained,
+        recorded.UPDATE_SIZES,
+        identity=trained,
+    ),
+    "parameter_table": Task(
+        1, "repro.tasks.parameter_table", _nothing, _free, recorded.PARAMETER_TABLE
+    ),
+    "token_frequencies": Task(
+        1, "repro.tasks.token_frequencies", _data, _free, recorded.TOKEN_FREQUENCIES
+    ),
+    "decoder_sign_step": Task(
+        2, "repro.tasks.decoder_sign_step", _data, _free, recorded.DECODER_SIGN_STEP
+    ),
+    "sign_sgd_step": Task(2, "repro.tasks.sign_sgd_step", _nothing, _free, recorded.SIGN_SGD_STEP),
+    "parametrization_exponents": Task(
+        1,
+        "repro.tasks.parametrization_exponents",
+        _nothing,
+        _free,
+        recorded.PARAMETRIZATION_EXPONENTS,
+    ),
+    "width_scalings": Task(
+        1, "repro.tasks.width_scalings", _nothing, _free, recorded.WIDTH_SCALINGS
+    ),
+    "dynamic_equivalence": Task(
+        5, "repro.tasks.dynamic_equivalence", _nothing, _free, recorded.DYNAMIC_EQUIVALENCE
+    ),
+    "equal_runs": Task(1, "repro.tasks.equal_runs", _nothing, _free, recorded.EQUAL_RUNS),
+    "own_equivalence": Task(
+        1, "repro.tasks.own_equivalence", _nothing, _free, recorded.OWN_EQUIVALENCE
+    ),
+    "training_costs": Task(
+        1, "repro.tasks.training_costs", _nothing, _free, recorded.TRAINING_COSTS
+    ),
+    "deep_linear": Task(1, "repro.tasks.deep_linear", _nothing, _free, recorded.DEEP_LINEAR),
+    "best_rate": Task(1, "repro.tasks.best_rate", _nothing, best_rate_cost, recorded.BEST_RATE),
     "transformer_kernels": Task(
-        2, "repro.tasks.transformer_kernels", _nothing, transformer_kernels_cost
+        2,
+        "repro.tasks.transformer_kernels",
+        _nothing,
+        transformer_kernels_cost,
+        recorded.TRANSFORMER_KERNELS,
     ),
-    "tangent_kernels": Task(2, "repro.tasks.tangent_kernels", _nothing, tangent_kernels_cost),
+    "tangent_kernels": Task(
+        2, "repro.tasks.tangent_kernels", _nothing, tangent_kernels_cost, recorded.TANGENT_KERNELS
+    ),
 }

@@ -70,8 +70,8 @@ def _multipliers(name: str, model: str, width: float, base_width: float) -> dict
 
 @cache
 def _factors(name: str, family: str, ratio: float) -> dict[str, dict[str, tuple[float, dict]]]:
-    """Kind of role -> column of its rule -> (factor at a width relative to the base's, the powers
-    of fan_in and fan_out beside it, which are every parameter's own)."""
+    """Kind of role -> column of its rule (init, lr, ...) -> (its factor where the width is `ratio`
+    times the base's, the rule's powers of fan_in and fan_out, each parameter's own)."""
 
     def factor(power: Power, kind: str) -> tuple[float, dict[str, float]]:
         role = Role(

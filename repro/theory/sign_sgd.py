@@ -52,6 +52,23 @@ def embedding_slope(d: np.ndarray, m: np.ndarray) -> float:
     return float(np.polyfit(np.log(d), np.log(values), 1)[0])
 
 
+def ratio_slope(d: np.ndarray, m: np.ndarray, *, rank: int | None = None, a: float = 1.0) -> float:
+    """Slope of log(delta_W / delta_E) against log d over the points (d, m), for layers drawn with
+    one standard deviation: of the ratio of rates eta_E / eta_W at which both change outputs alike.
+
+    rank: of the token whose output it is, -1 the rarest; None: root mean square over the text, in
+    which a token of rank i is there with frequency i^-a (Assumption 1).
+    """
+    logs = []
+    for width, size in zip(d, m, strict=True):
+        alpha = np.arange(1, int(size) + 1) ** -a
+        squares = delta_output(int(width), alpha, sigma_e=1.0) ** 2
+        output = np.average(squares, weights=alpha) if rank is None else squares[rank]
+        embedding = delta_embedding(int(width), int(size), sigma_w=1.0)
+        logs.append(0.5 * np.log(output) - np.log(embedding))
+    return float(np.polyfit(np.log(d), logs, 1)[0])
+
+
 def mean_square_frequency(m: int, a: float) -> float:
     """Lemma 1: m^-1 sum_i i^-2a, Theta(1/m) for a > 1/2 (frequencies not normalized)."""
     return float(np.mean(np.arange(1, m + 1) ** (-2.0 * a)))

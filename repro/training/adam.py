@@ -4,8 +4,6 @@ import math
 
 import torch
 
-EPS_CONVENTIONS = ("torch", "fairseq")
-
 
 class FairseqAdamW(torch.optim.AdamW):
     """AdamW that adds eps to sqrt(v) before the bias correction of v, as fairseq's Adam does.

@@ -12,7 +12,7 @@ import torch
 from repro import backend
 from repro.errors import UserError
 from repro.files import atomic_path
-from repro.training import checkpoints, distributed, evaluation, quick, ranks
+from repro.training import checkpoints, distributed, ending, evaluation, quick, ranks
 from repro.training.loss_scale import LossScaler
 
 CHECKPOINT_SECONDS = 300.0  # between two checkpoints: what a killed run loses at most
@@ -77,7 +77,8 @@ def fit(
 
     Other arguments: see `train`.
     """
-    records = train(training, progress=progress, checkpoint=checkpoint)
+    with ending.at_its_steps():
+        records = train(training, progress=progress, checkpoint=checkpoint)
     if final:
         checkpoints.save(final, training.model, training.optimizer)
     return training.finish(records)
@@ -91,9 +92,9 @@ def train(
 
     progress: called with a step and its loss, about once a second and at every evaluation.
     checkpoint: file of the resume state, read if it exists and rewritten at every
-        `checkpoint_interval`. A resumed run gives the same result as an uninterrupted one. The
-        caller removes the file after storing the result, so that a job killed in between does not
-        start again from step 0.
+        `checkpoint_interval`, and where SIGTERM ends the run (`ending`). A resumed run gives the
+        same result as an uninterrupted one. The caller removes the file after storing the result,
+        so that a job killed in between does not start again from step 0.
     Several ranks share the microbatches of a batch; if there are fewer than ranks, more are made,
     and a GPU with memory to spare takes fewer and larger ones (`repro.cost.layout`).
     A loss that is not finite ends the run: train_loss is infinite in the remaining records. At
@@ -153,12 +154,16 @@ def train(
         if now - reported > 1.0:
             progress(done, float(loss))
             reported = now
+        ends = ending.is_asked() and done < steps
         due = now - saved > checkpoint_interval(wrote) and done < steps
         # Rank 0's clock decides: all wait until it has written.
-        if ranks.broadcast_from_rank0(lambda due=due: due):
+        ends, due = ranks.broadcast_from_rank0(lambda decided=(ends, due): decided)
+        if ends or due:
             save(checkpoint, model, optimizer, scaler, losses, done, records)
             saved = time.monotonic()
             wrote = saved - now
+        if ends:
+            raise ending.Terminated
     overflowed = {"skipped": scaler.skipped} if scaler.is_enabled() else {}
     return complete(records, boundaries, overflowed)
 

@@ -6,8 +6,9 @@ from types import MappingProxyType
 
 import torch
 
-from repro.errors import UserError
-from repro.training.adam import EPS_CONVENTIONS, FairseqAdamW
+from repro.errors import UserError, did_you_mean
+from repro.training.adam import FairseqAdamW
+from repro.training.settings import EPS_CONVENTIONS, OPTIMIZERS
 from widthwise.optimizers import known
 from widthwise.parametrization import KINDS, plan, recipe
 
@@ -39,7 +40,7 @@ def make_optimizer(groups: list[dict], settings: Mapping) -> torch.optim.Optimiz
             raise UserError(f"optimizer {name}: eps_convention {convention!r} is unknown")
         kind = FairseqAdamW if convention == "fairseq" else kind
         return kind(groups, betas=tuple(settings["betas"]), amsgrad=amsgrad, fused=True)
-    raise UserError(f"optimizer {name!r} is unknown: choose from sgd, adam, adamw, muon")
+    raise UserError(f"optimizer {name!r} is unknown: {did_you_mean(name, OPTIMIZERS)}")
 
 
 def make_groups(

@@ -14,12 +14,20 @@ from repro.training.adam import FairseqAdamW
 
 ONE = torch.ones(())
 NAMES = ("step", "exp_avg", "exp_avg_sq")
+# What torch does not promise to keep. Where it lacks one of them its own step is taken.
+PRIVATE = (
+    (torch, "_fused_adam_"),
+    (torch, "_fused_adamw_"),
+    (torch, "_fused_sgd_"),
+    (hooks, "_global_optimizer_pre_hooks"),
+    (hooks, "_global_optimizer_post_hooks"),
+)
 OTHERS = ("differentiable", "capturable", "foreach")  # settings with which torch takes another way
 
 
 def step(optimizer: torch.optim.Optimizer) -> None:
     """What `optimizer.step()` does."""
-    gather = GATHER.get(type(optimizer))
+    gather = GATHER.get(type(optimizer)) if all(hasattr(*each) for each in PRIVATE) else None
     updates = None if gather is None or _is_watched(optimizer) else _updates(optimizer, gather)
     if updates is None:
         optimizer.step()
@@ -49,8 +57,8 @@ def _is_watched(optimizer: torch.optim.Optimizer) -> bool:
         "step" in own
         or "grad_scale" in own
         or "found_inf" in own
-        or own["_optimizer_step_pre_hooks"]
-        or own["_optimizer_step_post_hooks"]
+        or own.get("_optimizer_step_pre_hooks", True)
+        or own.get("_optimizer_step_post_hooks", True)
         or hooks._global_optimizer_pre_hooks
     )
 

@@ -8,6 +8,7 @@ from repro.core import catalog, entry
 from repro.core.entry import FIGURE, PROXY, WORKLOADS
 from repro.core.suite import Suite
 from repro.errors import UserError
+from repro.files import read_table
 from repro.products.records import RECORDS, describe, read_record, recorded
 from repro.transfer_bench.matrix import FEWEST, Board, BoardRow
 from repro.transfer_bench.score import Estimate, Interval
@@ -31,39 +32,37 @@ def board(suite: Suite, data: Path | None = None) -> Board:
 
     data: the suite's own table where it is not that on record. Raises UserError where there is
     no record, and, naming it, where an entry's is none."""
-    import pandas as pd
 
     figure = catalog.figure_module(FIGURE)
     more = entered(suite.config.scale, suite.label, figure.NAMES)
-    return figure.matrix(pd.read_csv(data or on_record(suite)), suite.config.scale, more)
+    return figure.matrix(read_table(data or on_record(suite)), suite.config.scale, more)
 
 
 def entered(scale: str, label: str, names: Sequence[str]) -> list[BoardRow]:
     """The rows of the entries on record at a scale on some data. names: of rows that are there.
     Raises UserError, naming its record, where one has the name of another row."""
-    taken: dict[str, Path | str] = {_alike(name): "the suite's own" for name in names}
+    taken: dict[str, Path | str] = {_comparable_name(name): "the suite's own" for name in names}
     rows = []
     for path in sorted(RECORDS.glob(f"{scale}/{label}+entry=*/*/{FIGURE}.json")):
         rows.append(row_of(path, scale))
         name = rows[-1].parametrization
-        other = taken.setdefault(_alike(name), path)
+        other = taken.setdefault(_comparable_name(name), path)
         if other != path:
             raise UserError(f"{path}: its NAME {name!r} is {other}; give it another")
     return rows
 
 
-def _alike(name: str) -> str:
-    """A name as an eye takes it."""
+def _comparable_name(name: str) -> str:
+    """A name without case and signs: two that differ in these alone are one to a reader."""
     return "".join(c for c in name.casefold() if c.isalnum())
 
 
 def row_of(path: Path, scale: str) -> BoardRow:
     """The row of an entry's record, a JSON. Its file is read and not carried out. Raises UserError,
     naming it, where it is no entry's, or its table has what is no run of it."""
-    import pandas as pd
 
     file = entry.of_record(read_record(path.with_suffix("")), str(path))
-    data = pd.read_csv(path.with_suffix(".csv"))
+    data = read_table(path.with_suffix(".csv"))
     known = {"workload": WORKLOADS, "parametrization": (PROXY, file.name)}
     if not (
         [*data.columns] == [*known, *NUMBERS, "optimizer"]

@@ -8,6 +8,7 @@ What a figure is written with
   optimum.py          the optimum of a search, or by a window; by a parabola it is the library's
   run_sweeps.py       tables of runs as sweeps, and the points of a search
   widths.py           the power of the width, where widths may have seeds of their own
+  settings.py         an effect in settings that were drawn
   intervals.py        what an interval holds besides the scatter between seeds
   noise.py            tables like a recorded one, from other seeds, under another law
   typeset.py          a table of texts, as Markdown, CSV, or on a page

@@ -4,19 +4,13 @@ No torch."""
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from repro.core.study import OVERNIGHT, SCALES, WORKSTATION
 from repro.errors import UserError, did_you_mean
-from repro.statistics import (
-    estimate,
-    jackknife,
-    of_jackknife,
-    student,
-    t_interval,
-)
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # What a test rests on. The first three are of a paper; the others are ours.
 TRAINING = "training"  # runs
@@ -146,6 +140,8 @@ def over_seeds(
 
     statistic: takes a list of one seed. Arms of a comparison share the seed, so it is paired.
     """
+    from repro.statistics import t_interval
+
     seeds = sorted(int(seed) for seed in seeds)
     values = [float(statistic([seed])) for seed in seeds]
     return Measurement(*t_interval(values), len(seeds), problem, detail)
@@ -162,6 +158,8 @@ def over_means(
 
     statistic: takes a list of seeds.
     """
+    from repro.statistics import jackknife
+
     seeds = sorted(int(seed) for seed in seeds)
     return Measurement(*jackknife(statistic, seeds), len(seeds), problem, detail)
 
@@ -177,6 +175,10 @@ def over_arms(
 
     statistic: takes arm -> its seeds. n is that of the arm with the fewest seeds.
     """
+    import numpy as np
+
+    from repro.statistics import estimate, of_jackknife
+
     seeds = {arm: sorted(map(int, its)) for arm, its in arms.items()}
     whole, fewest = float(statistic(seeds)), min(map(len, seeds.values()))
     parts = [
@@ -203,12 +205,16 @@ def over_both(
     """Mean over seeds of what other seeds chose, with an interval of the whole chain: the variance
     over the seeds that judge, and the jackknife's over those that choose, which all judges share.
 
-    statistic: takes a judging seed and the choosing seeds. choosing: at least two.
+    statistic: takes a judging seed and the choosing seeds. Of one seed of either the ends are NaN.
     """
+    import numpy as np
+
+    from repro.statistics import student
+
     seeds, choosing = sorted(map(int, seeds)), sorted(map(int, choosing))
     values = [float(statistic(seed, choosing)) for seed in seeds]
     value = float(np.mean(values))
-    if not math.isfinite(value):
+    if not math.isfinite(value) or min(len(seeds), len(choosing)) < 2:
         return Measurement(value, math.nan, math.nan, len(seeds), problem, detail)
     without = [
         float(np.mean([statistic(seed, [c for c in choosing if c != left]) for seed in seeds]))
@@ -221,7 +227,7 @@ def over_both(
 
 
 def over_batches(
-    values: np.ndarray, statistic: Callable[[np.ndarray], float], detail: str = ""
+    values: "np.ndarray", statistic: "Callable[[np.ndarray], float]", detail: str = ""
 ) -> Measurement:
     """`over_means` of an array.
 
@@ -243,6 +249,32 @@ def of_one_run(value: float, problem: str = "", detail: str = "") -> Measurement
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What a paper's formula gives for a quantity at the sizes of a design.
+
+    low, high: ends of what it allows there; of one value the value twice. limit: what it comes to
+    as the sizes grow without end, in the units of the quantity. formula: its name.
+    """
+
+    low: float
+    high: float
+    limit: float
+    formula: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a paper requires of a design for its statement to hold.
+
+    asked: in words with its place: `about 100 units (Sections 4 and 5)`. broken: of a figure's
+    table and scale, how its design breaks it, with the number: `n0 = 16`; "" where it does not.
+    """
+
+    asked: str
+    broken: Callable[[Any, str], str]
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a figure measures: a Test or a Reading. id: `<figure>.<name>`, unique within a paper."""
 
@@ -259,7 +291,8 @@ class Test(Answer):
     binds. Overnight the reduced scale's binds and on a workstation the paper scale's, unless they
     have one of their own; None: not there. At other scales what is measured is a reading.
     real_data: binds only on data the suite did not generate. published: a number of the published
-    settings: on a workstation it does not bind.
+    settings: on a workstation it does not bind. conditions: what the paper requires of a design; a
+    test whose design breaks one is told, sorted and counted as outside them, however it came out.
     """
 
     __test__: ClassVar[bool] = False  # for pytest: it is no test of the suite
@@ -271,6 +304,7 @@ class Test(Answer):
     expected: Mapping[str, Expectation | None]
     real_data: bool = False
     published: bool = False
+    conditions: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -298,6 +332,11 @@ class Test(Answer):
         return self.at(scale) is not None and not (self.real_data and embedded)
 
     @property
+    def smallest(self) -> Expectation:
+        """What is expected at the smallest scale that has a bound."""
+        return self.bounds[min(self.bounds, key=SCALES.index)]
+
+    @property
     def place(self) -> str:
         """Where it binds, in words: the smallest scale that has a bound, or real data."""
         return f"scale {min(self.bounds, key=SCALES.index)}" + ", real data" * self.real_data
@@ -308,11 +347,13 @@ class Reading(Answer):
     """A number that is measured and held against nothing: it has no status.
 
     words: what is measured. beside: what a reader holds it against, in words; may
-    be "".
+    be "". statement, column: of one that stands beside the tests of a statement, as that column.
     """
 
     words: str
     beside: str = ""
+    statement: str = ""
+    column: str = ""
 
 
 def all_scales(expectation: Expectation) -> dict[str, Expectation]:

@@ -15,7 +15,7 @@ from repro.lineage import history
 from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import mixture
 from repro.verdicts import preregistration
-from repro.verdicts.preregistration import Registered, at_commit, rows_of
+from repro.verdicts.preregistration import Registered, at_commit, rows_of, unknown
 from repro.verdicts.results import Judged, paper_of
 from repro.verdicts.words import interval
 
@@ -77,15 +77,6 @@ def waiting(paper: str, row: Registered, expected: str) -> Badge:
     if lacking := [arm for arm in row.asked if arm not in known]:
         return Badge(WAITING, f"arm {lacking[0]} has no seeds yet; python -m repro seeds {paper}")
     return Badge(WAITING)
-
-
-def unknown() -> str:
-    """Why nothing can be told of what was registered before what; "" if it can."""
-    if history.commits(ROOT) is not None:
-        return ""
-    if history.git("rev-parse", "--is-shallow-repository", root=ROOT) == "true":
-        return "the clone is shallow; git fetch --unshallow"
-    return "this is no clone, or there is no git"
 
 
 def _row_before(

@@ -100,6 +100,13 @@ def panels(columns: int, rows: int = 1, width: float = 4.2, height: float = 3.4)
     return figure, axes
 
 
+def span(*values: Any) -> tuple[float, float]:
+    """The smallest and the largest finite number of arrays; 0 and 1 where every run diverged."""
+    every = np.concatenate([np.ravel(each) for each in values])
+    finite = every[np.isfinite(every)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+
+
 def ramp(values: Iterable) -> dict:
     """Value -> its colour, from dark to light in the order of the values: of widths, or any other
     setting that has an order. What has none has COLORS."""
@@ -186,7 +193,13 @@ def save(figure: Figure, *paths: Path) -> None:
 
 
 def _settle(figure: Figure) -> None:
-    """Compute the layout once, round and fix it: its last digits depend on memory addresses."""
+    """Compute the layout once, round and fix it: its last digits depend on memory addresses. A
+    logarithmic axis that shows no positive number, as where every run diverged, ends at 1 and 10,
+    since matplotlib has no ticks for it."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        ends = axis.get_data_interval()
+        if axis.get_scale() == "log" and not (np.isfinite(ends).all() and max(ends) > 0):
+            axis.axes.set(**{f"{axis.axis_name}lim": (1, 10)})
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
     for axes in figure.axes:

@@ -7,11 +7,19 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from repro.verdicts import power
-from repro.verdicts.answers import Measurement, Test
+from repro.verdicts.answers import Measurement, Prediction, Test
 from repro.verdicts.figure import Figure
 from repro.verdicts.power import EDGE, PAPER, RIVAL, Trial
 from repro.verdicts.results import AGREES, DIFFERS, OWN_TOO, RIVAL_TOO
-from repro.verdicts.verdict import Judgement, by_bound, doubt, doubted, too_few, widened
+from repro.verdicts.verdict import (
+    Judgement,
+    by_bound,
+    doubt,
+    doubted,
+    off_formula,
+    too_few,
+    widened,
+)
 
 
 @dataclass(frozen=True)
@@ -44,10 +52,12 @@ def as_json(found: Mapping[str, Evidence]) -> dict[str, Any]:
     return {test: asdict(evidence) for test, evidence in found.items()}
 
 
-def judge(test: Test, measurement: Measurement, evidence: Evidence) -> Judgement:
+def judge(
+    test: Test, measurement: Measurement, evidence: Evidence, predicted: Prediction | None = None
+) -> Judgement:
     """The verdict on a test that binds: what the bound says of the calibrated interval, unless
-    seeds are too few, or a wider interval that a rival law or the paper's own asks for says
-    less."""
+    seeds are too few, the bound is not where the paper's formula is at the design's sizes, or a
+    wider interval that a rival law or the paper's own asks for says less."""
     expected, trials = test.at(evidence.scale), evidence.trials
     assert expected  # of what binds
     calibration = power.factor(trials, EDGE)
@@ -59,5 +69,6 @@ def judge(test: Test, measurement: Measurement, evidence: Evidence) -> Judgement
     return doubted(
         replace(found, p=strict.p),
         *too_few(test, measurement, evidence.scale),
+        *off_formula(expected, predicted),
         *[turns] * (strict.seen != found.seen),
     )

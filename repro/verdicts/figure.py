@@ -3,25 +3,44 @@
 `figures/<paper>/<figure>.py` defines `FIGURE = Figure(...)`; nothing else names it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from repro.core import catalog
 from repro.core.catalog import Shown, check_text
 from repro.core.names import CLAIM_IN_TEXT
-from repro.core.study import SCALES
+from repro.core.study import OPTIONAL_SCALES, SCALES
 from repro.errors import UserError, did_you_mean
 from repro.lineage.checkout import check_call, is_listed, kind
-from repro.verdicts.answers import CONTROL, OURS, Answer, Measurement, Reading, Test
+from repro.verdicts.answers import (
+    CONTROL,
+    OURS,
+    Answer,
+    Measurement,
+    Prediction,
+    Reading,
+    Test,
+)
 from repro.verdicts.power import Laws
 from repro.verdicts.typeset import Table
 
+# What the functions of a figure take and give, for mypy and editors. When it runs pandas,
+# matplotlib and numpy, which take a second, are not imported.
 if TYPE_CHECKING:
     import matplotlib.figure
     import numpy as np
     import pandas as pd
+
+    Data: TypeAlias = pd.DataFrame
+    Drawn: TypeAlias = matplotlib.figure.Figure
+    Generator: TypeAlias = np.random.Generator
+else:
+    Data = Drawn = Generator = Any
+Runs: TypeAlias = Mapping[str, Data]  # stage -> a row for each evaluation of each run
+Measured: TypeAlias = Mapping[str, Measurement]  # id of a test or reading -> what it came to
+Draw: TypeAlias = Callable[[Data, str], Drawn]  # (data, scale) -> the picture
 
 
 @dataclass(frozen=True)
@@ -68,7 +87,12 @@ class Figure(Shown):
         place of what a test or reading measured: `the best rate goes as width^{fig1.slope}`. The
         status of these tests follows it (`repro.verdicts.judging.outcome`); without it the title
         counts them.
+    predict(data, scale): test id -> Prediction, of tests whose quantity the paper has a formula
+        for: what that gives at the widths, vocabularies and depths of the table, by code of
+        `repro.theory`.
     view: where the report's plot of its data should begin, if not with what the picture shows.
+    columns: of data.csv, `COLUMNS` of its file: held against what `reduce` returns, and against
+        data.csv where it is read.
     laws: test id -> the paper's law and its rivals, between which the test must tell: every test
         about training that binds below paper scale should have them. `python -m repro power` draws
         tables from each and counts how often the test agrees.
@@ -80,20 +104,32 @@ class Figure(Shown):
 
     caption: str
     answers: tuple[Answer, ...]
-    reduce: "Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]"
-    measure: "Callable[[pd.DataFrame, str], Mapping[str, Measurement]]"
-    draw: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
-    table: "Callable[[pd.DataFrame, str], Table] | None" = None
-    small: "Callable[[pd.DataFrame, str], matplotlib.figure.Figure] | None" = None
+    reduce: Callable[[Runs], Data]
+    measure: Callable[[Data, str], Measured]
+    draw: Draw | None = None
+    table: Callable[[Data, str], Table] | None = None
+    small: Draw | None = None
     outcome: str = ""
+    predict: "Callable[[pd.DataFrame, str], Mapping[str, Prediction]] | None" = None
     view: View | None = None
+    columns: tuple[str, ...] = ()
     laws: Mapping[str, Laws] = field(default_factory=dict)
-    simulate: "Callable[[str, pd.DataFrame, str, np.random.Generator], pd.DataFrame] | None" = None
+    simulate: Callable[[str, Data, str, Generator], Data] | None = None
 
     @property
     def tests(self) -> tuple[Test, ...]:
         """Its tests, whether or not they bind at a scale."""
         return tuple(each for each in self.answers if isinstance(each, Test))
+
+    def check_columns(self, place: str, found: Iterable[str]) -> None:
+        """Raise UserError, naming the place, where a table has other columns than `columns`."""
+        names = [*found]
+        for name in dict.fromkeys([*self.columns, *names] if self.columns else ()):
+            if name not in names:
+                raise UserError(f"{place}: has no column {name!r}: {did_you_mean(name, names)}")
+            if name not in self.columns:
+                hint = did_you_mean(name, self.columns)
+                raise UserError(f"{place}: column {name!r} is none of COLUMNS: {hint}")
 
     def check(self, file: str) -> None:
         """Raise UserError, in one line that names the file, for what the fields' types do not say:
@@ -107,7 +143,7 @@ class Figure(Shown):
         if self.small and not self.draw:
             raise UserError(f"{file}: has small but no draw, whose picture it says shortly")
         self._check_laws(file)
-        of_data = ("measure", "draw", "small", "table")
+        of_data = ("measure", "predict", "draw", "small", "table")
         arguments = {name: ["data", "scale"] for name in of_data}
         arguments |= {"reduce": ["runs"], "simulate": ["law", "recorded", "scale", "rng"]}
         for name, positional in arguments.items():
@@ -187,8 +223,12 @@ def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
         expected = {
             scale: bound and replace(bound, basis=OURS, why=f"that of {each.id}")
             for scale, bound in each.expected.items()
+            if scale not in OPTIONAL_SCALES  # nor have the new studies (`Study.along`)
         }
-        return replace(each, id=renamed(each.id), kind=CONTROL, expected=expected)
+        own_id = renamed(each.id)
+        if not any(expected.values()):
+            return Reading(own_id, f"{each.quantity}, {each.column}")
+        return replace(each, id=own_id, kind=CONTROL, expected=expected, conditions=())
 
     def own_name(stage: str) -> str:
         """The original's name of a stage, a round of its search included."""
@@ -197,12 +237,16 @@ def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
         module = "/".join(parts[:2])
         return "/".join([of.get(module, module), *parts[2:]]) + plus + number
 
-    def reduce(runs):
+    def reduce(runs: Runs) -> Data:
         return original.reduce({own_name(stage): table for stage, table in runs.items()})
 
-    def measure(data, scale):
+    def measure(data: Data, scale: str) -> Measured:
         found = original.measure(data, scale)
         return {renamed(name): measurement for name, measurement in found.items()}
+
+    def predict(data, scale):
+        found = original.predict(data, scale) if original.predict else {}
+        return {renamed(name): prediction for name, prediction in found.items()}
 
     def shown(stage: str) -> str:
         parts = stage.split("/")
@@ -217,6 +261,7 @@ def again(original: Figure, figure: str, studies: Mapping[str, str]) -> Figure:
         answers=tuple(map(own, original.answers)),
         reduce=reduce,
         measure=measure,
+        predict=predict,
         laws={},
         simulate=None,
     )

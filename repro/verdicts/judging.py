@@ -11,16 +11,26 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from repro.core.names import CLAIM_IN_TEXT, SMALL
-from repro.errors import UserError
-from repro.files import sha256_file
+from repro.errors import UserError, did_you_mean
+from repro.files import read_table, sha256_file
 from repro.lineage import checkout
 from repro.lineage.provenance import devices
 from repro.verdicts import power, printed, statements, words
 from repro.verdicts.answers import Answer, Expectation, Measurement, Reading, Test
 from repro.verdicts.evidence import judge, load
-from repro.verdicts.figure import figure_named
-from repro.verdicts.results import REPRODUCED, Bound, Judged, Results, Row, Taken, of_a_paper
+from repro.verdicts.figure import Data, figure_named
+from repro.verdicts.results import (
+    INCONCLUSIVE,
+    REPRODUCED,
+    Bound,
+    Judged,
+    Results,
+    Row,
+    Taken,
+    of_a_paper,
+)
 from repro.verdicts.typeset import Table
+from repro.verdicts.verdict import by_bound
 
 
 @contextmanager
@@ -34,9 +44,19 @@ def called(figure_name: str, function: str) -> Iterator[None]:
     except Exception as error:
         file = f"figures/{figure_name}.py"
         place = checkout.place_of(error, ("figures",)) or file
-        fault = UserError(f"{place}: {function} failed: {checkout.describe_error(error)}")
+        columns = figure_named(figure_name).columns
+        unknown = error.args[0] if isinstance(error, KeyError) and error.args else ""
+        hint = f"; {did_you_mean(str(unknown), columns)}" if unknown and columns else ""
+        fault = UserError(f"{place}: {function} failed: {checkout.describe_error(error)}{hint}")
         fault.trace = "".join(traceback.format_exception(error))
         raise fault from error
+
+
+def read(figure_name: str, data: Path) -> Data:
+    """A figure's data.csv. Raises UserError where it has other columns than the figure says."""
+    values = read_table(data)
+    figure_named(figure_name).check_columns(str(data), values.columns)
+    return values
 
 
 def judge_all(figure_name: str, table, provenance: Mapping) -> Results:
@@ -54,7 +74,25 @@ def judge_all(figure_name: str, table, provenance: Mapping) -> Results:
         measured = figure.measure(table, scale)
     check_measured(f"figures/{figure_name}.py", figure.answers, measured)
     paper = figure_name.split("/")[0]
+    with called(figure_name, "predict"):
+        predicted = figure.predict(table, scale) if figure.predict else {}
     evidence, prints = load(paper, figure, provenance), printed.rows_of(paper)
+
+    def bound(test: Test, expected: Expectation) -> Bound:
+        formula = predicted.get(test.id)
+        broken = ((each, each.broken(table, scale)) for each in test.conditions)
+        return {
+            "text": expected.text,
+            "low": _finite(expected.low),
+            "high": _finite(expected.high),
+            "strict": expected.strict,
+            "basis": expected.basis,
+            "why": expected.why,
+            "formula": formula.formula if formula else "",
+            "predicted": [formula.low, formula.high] if formula else [],
+            "limit": formula.limit if formula else None,
+            "outside": "; ".join(f"{how}, asked: {each.asked}" for each, how in broken if how),
+        }
 
     def row(name: str, quantity: str, measurement: Measurement) -> Row:
         return {
@@ -74,9 +112,10 @@ def judge_all(figure_name: str, table, provenance: Mapping) -> Results:
     readings: list[Taken] = []
     for each in figure.answers:
         found = measured[each.id]
-        if isinstance(each, Test) and each.binds(scale, embedded):
+        expected = each.at(scale) if isinstance(each, Test) else None
+        if isinstance(each, Test) and expected and each.binds(scale, embedded):
             known = evidence[each.id]
-            judgement = judge(each, found, known)
+            judgement = judge(each, found, known, predicted.get(each.id))
             tests.append(
                 {
                     "test": each.id,
@@ -84,7 +123,7 @@ def judge_all(figure_name: str, table, provenance: Mapping) -> Results:
                     "column": each.column,
                     "kind": each.kind,
                     **row(each.id, each.quantity, judgement.measurement),
-                    "bound": _bound(each.at(scale)),
+                    "bound": bound(each, expected),
                     "status": judgement.status,
                     "doubts": [*judgement.doubts],
                     "p": judgement.p,
@@ -93,32 +132,31 @@ def judge_all(figure_name: str, table, provenance: Mapping) -> Results:
                 }
             )
         elif found.n:  # what a scale leaves out is no reading
-            quantity, beside = _of_reading(each)
-            taken = row(each.id, quantity, found)
+            quantity, beside, its, seen = _of_reading(each, scale, found)
             readings.append(
-                {"reading": each.id, "beside": beside, "problem": found.problem, **taken}
+                {
+                    "reading": each.id,
+                    "beside": beside,
+                    "bound": bound(each, its) if isinstance(each, Test) and its else None,
+                    "seen": seen,
+                    "problem": found.problem,
+                    **row(each.id, quantity, found),
+                }
             )
     return {"tests": tests, "readings": readings}
 
 
-def _of_reading(each: Answer) -> tuple[str, str]:
-    """What is measured, and what it may be held against: of a test, that it binds elsewhere."""
-    if isinstance(each, Test):
-        return each.quantity, f"a test at {each.place}"
-    assert isinstance(each, Reading)
-    return each.words, each.beside
-
-
-def _bound(expected: Expectation | None) -> Bound:
-    assert expected  # of a test that binds
-    return {
-        "text": expected.text,
-        "low": _finite(expected.low),
-        "high": _finite(expected.high),
-        "strict": expected.strict,
-        "basis": expected.basis,
-        "why": expected.why,
-    }
+def _of_reading(
+    each: Answer, scale: str, found: Measurement
+) -> tuple[str, str, Expectation | None, str]:
+    """What is measured, and what it may be held against; of a test elsewhere its bound there, and
+    on which side of that the number lies. A number of the printed sizes has no side at others."""
+    if isinstance(each, Reading):
+        return each.words, each.beside, None, ""
+    assert isinstance(each, Test)
+    its = None if each.published else each.at(scale) or each.smallest
+    seen = by_bound(its, found).seen if its else ""
+    return each.quantity, f"a test at {each.place}", its, seen
 
 
 def check_measured(file: str, answers: Sequence[Answer], measured: object) -> None:
@@ -149,7 +187,7 @@ def footer(figure_name: str, provenance: Mapping, data_digest: str) -> str:
 
 
 def source_line(figure_name: str, provenance: Mapping, data_digest: str) -> str:
-    """The same in the one line that fits below a picture, the data by their label."""
+    """What `footer` says, in one line that fits below a picture; the data by their label."""
     return (
         f"{figure_name}, {provenance['scale']} scale, {provenance['label']} data, "
         f"{_devices(provenance)}, data.csv {data_digest[:12]}"
@@ -165,11 +203,9 @@ def table_of(figure_name: str, data: Path, scale: str) -> Table | None:
     figure = figure_named(figure_name)
     if figure.table is None:
         return None
-
-    import pandas as pd
-
+    values = read(figure_name, data)
     with called(figure_name, "table"):
-        shown = figure.table(pd.read_csv(data), scale)
+        shown = figure.table(values, scale)
     if not isinstance(shown, Table):
         kind = type(shown).__name__
         raise UserError(f"figures/{figure_name}.py: table returned a {kind}, not a Table")
@@ -185,10 +221,9 @@ def outcome(figure_name: str, results: Results) -> str:
         return f"{fared[:1].upper()}{fared[1:]}"
     tests = {row["test"]: row for row in results["tests"]}
     judged = [tests[name] for name in decided_by(figure_name) if name in tests]
-    outside = dict.fromkeys(
-        words.outside(row) for row in judged if row["status"] == REPRODUCED and words.outside(row)
-    )
-    fate = ", ".join(filter(None, [words.counts(judged), *outside]))
+    beside = [words.outside(row) for row in judged if row["status"] == REPRODUCED]
+    beside += [words.broken(row) for row in judged]
+    fate = ", ".join(filter(None, [words.counts(judged), *dict.fromkeys(beside)]))
     return ": ".join(filter(None, [text, fate]))
 
 
@@ -214,21 +249,25 @@ def decided_by(figure_name: str) -> list[str]:
 
 def marks(results: Results) -> list[tuple[str, str]]:
     """What a picture says of its tests, each in its status' colour: the word of one, how many of
-    more. The papers' tests, or ours where there is none of theirs."""
+    more, printed values that were left out, and of how many of these the design is outside the
+    paper's conditions. The papers' tests, or ours where there is none of theirs."""
     some = [row for row in results["tests"] if of_a_paper(row)] or results["tests"]
-    having = words.tally(some).items()
-    return [(s if len(some) == 1 else f"{number} {s}", s) for s, number in having]
+    found = [(s if len(some) == 1 else f"{n} {s}", s) for s, n in words.tally(some).items()]
+    printed = [row for row in some if row["status"] == REPRODUCED]
+    beside = [f"{value} outside" for value in map(words.left_out, printed) if value]
+    broken = sum(bool(row["bound"]["outside"]) for row in some)
+    which = "" if len(some) == 1 else "all " if broken == len(some) else f"{broken} of these "
+    beside += [f"{which}{words.OUTSIDE}"] * bool(broken)
+    return found + [(each, INCONCLUSIVE) for each in dict.fromkeys(beside)]
 
 
 def render(figure_name: str, data: Path, provenance: dict, base: Path) -> Results:
     """Judge a figure from its data.csv, as `judge_all`; and write its picture, <base>.pdf and
     <base>.png, and <base>.small.png where it has a small one."""
-    import pandas as pd
-
     from repro.verdicts import drawing
 
     figure = figure_named(figure_name)
-    values, digest = pd.read_csv(data), sha256_file(data)
+    values, digest = read(figure_name, data), sha256_file(data)
     found = judge_all(figure_name, values, provenance)
     drawing.style()
     if shown := table_of(figure_name, data, provenance["scale"]):
@@ -239,8 +278,9 @@ def render(figure_name: str, data: Path, provenance: dict, base: Path) -> Result
             drawn = figure.draw(values, provenance["scale"])
     file, last_line = f"figures/{figure_name}.py", source_line(figure_name, provenance, digest)
     drawing.check_panels(file, drawn)
-    drawing.finish(drawn, figure.title, marks(found), last_line)
-    drawing.save(drawn, base.with_suffix(".pdf"), base.with_suffix(".png"))
+    with called(figure_name, "draw"):
+        drawing.finish(drawn, figure.title, marks(found), last_line)
+        drawing.save(drawn, base.with_suffix(".pdf"), base.with_suffix(".png"))
     if figure.small:
         with called(figure_name, "small"):
             small = figure.small(values, provenance["scale"])

@@ -26,6 +26,8 @@ LEAST_TOLD = 0.6  # planned at the recorded value
 RULE = "planned with the upper 80 % bound of the recorded deviation"
 ARMS = re.compile(r"[a-z0-9][a-z0-9.-]* \d+(; [a-z0-9][a-z0-9.-]* \d+)*")
 BLAMED = re.compile(r"([0-9a-f]{40}) \d+ (\d+)")  # of git: a commit, and the line it brought
+# Whose earlier files say what was registered, and what the first record of the same data said.
+LOOKED_AT = ("studies", "records")
 UNCOMMITTED = "0" * 40
 SEARCHED = "and those that a search adds"  # of a grid's values
 # Rows of before there were these words name every point that a search may add, as code.
@@ -161,6 +163,17 @@ def _at(name: str, kind: type, commit: str) -> list:
     return [row for _, row in found]
 
 
+def unknown() -> str:
+    """Why nothing can be told of what was registered before what; "" if it can."""
+    if history.commits(ROOT) is not None:
+        if history.lacks(LOOKED_AT, ROOT):
+            return "the clone is partial; git fetch --refetch --no-filter"
+        return ""
+    if history.git("rev-parse", "--is-shallow-repository", root=ROOT) == "true":
+        return "the clone is shallow; git fetch --unshallow"
+    return "this is no clone, or there is no git"
+
+
 @cache
 def introduced(paper: str) -> list[str]:
     """For each row of a paper's register, in words, the commit that brought it; "" where it is not
@@ -170,8 +183,10 @@ def introduced(paper: str) -> list[str]:
 
 def brought(paper: str) -> list[tuple[str, str]]:
     """For each row of a paper's register the commit that brought it, and its day; "" where it is
-    not committed, or no git says. Of one call of git."""
-    blamed = history.git("blame", "--porcelain", "--", path(paper), root=ROOT) or ""
+    not committed, or no git says: of a shallow clone it names the commit that is there. Of one call
+    of git."""
+    blame = ("blame", "--porcelain", "--", path(paper))
+    blamed = "" if unknown() else history.git(*blame, root=ROOT) or ""
     commits, days = {}, {}
     commit = ""
     for line in blamed.split("\n"):

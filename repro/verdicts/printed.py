@@ -89,7 +89,7 @@ def printed(paper: str) -> tuple[Printed, ...]:
 
 
 def rows_of(paper: str) -> list[Printed]:
-    """The same, without a look at the paper's figures."""
+    """All that a paper prints, whether or not there is a claim of that id."""
     return [row for _, row in _rows(paper)]
 
 

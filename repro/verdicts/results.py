@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from repro.core.papers import is_a_paper
-from repro.statistics import holm
 from repro.verdicts.answers import OF_A_PAPER
 
 # What was seen of an interval and a bound.
@@ -29,6 +28,7 @@ NOISE = "noise"
 FEW_SEEDS = "few seeds"
 RIVAL_TOO = "rival"
 OWN_TOO = "own law"
+LIMIT = "limit"
 
 
 class Bound(TypedDict):
@@ -40,6 +40,10 @@ class Bound(TypedDict):
     strict: bool  # whether its ends do not count as inside
     basis: str  # stated by the paper, a tolerance of ours around a printed value, or ours
     why: str  # what a tolerance, or a bound of ours, was chosen by; may be ""
+    formula: str  # the paper's formula that predicts the quantity; "" where it has none
+    predicted: list[float]  # what that allows at the design's own sizes: two ends; none without it
+    limit: float | None  # what it comes to in the limit of large sizes; null without it
+    outside: str  # how the design breaks the paper's conditions; "" where it keeps them
 
 
 class Printed(TypedDict):
@@ -103,6 +107,8 @@ class Taken(Row):
 
     reading: str  # its id, `<figure>.<name>`
     beside: str  # what a reader may hold it against, in words; may be ""
+    bound: Bound | None  # of a test at another scale, that one's; null of what is none anywhere
+    seen: str  # on which side of that bound the interval lies; "" where there is none
     problem: str  # why nothing can be told from the value; "" where it can
 
 
@@ -137,6 +143,8 @@ def families(rows: Sequence[Judged]) -> dict[str, list[Judged]]:
 def survivors(rows: Sequence[Judged]) -> set[tuple[str, str]]:
     """(paper, test) of the random tests that stand when a paper's are taken together, by Holm's
     method at 5 %."""
+    from repro.statistics import holm
+
     return {
         (paper, row["test"])
         for paper, family in families(rows).items()

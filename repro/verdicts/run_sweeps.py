@@ -36,7 +36,7 @@ def last_step(rows):
 
 
 def at_end(rows, window: int, metrics: Sequence[str]):
-    """The same, of which the metrics are means over the run's last `window` steps, as
+    """The rows of `last_step`, whose metrics are means over the run's last `window` steps, as
     `repro.core.study.in_window` has it; of a window of 0 they are the last evaluation's.
 
     rows: of runs one after the other, each with the same steps. metrics: columns.

@@ -10,8 +10,10 @@ from repro.core import rows
 from repro.errors import UserError, did_you_mean
 from repro.verdicts.answers import OF_A_PAPER, SELF_CHECK
 from repro.verdicts.figure import Figure
-from repro.verdicts.results import Judged, paper_of
-from repro.verdicts.words import WORST_FIRST
+from repro.verdicts.results import REPRODUCED, Judged, paper_of
+from repro.verdicts.words import worst
+
+LONGEST = 15  # words of a quotation
 
 
 @dataclass(frozen=True)
@@ -19,17 +21,23 @@ class Statement:
     """One statement. The fields are the file's columns, in its order.
 
     statement: its id. text: what is said, one sentence in our words. source: where the paper says
-    it, or `ours`, perhaps with what it is about after a comma.
+    it, or `ours`, perhaps with what it is about after a comma. quote: the paper's own words, at
+    most LONGEST, to hold ours against; "" of what is ours, or is printed as a table or a formula.
     """
 
     statement: str
     text: str
     source: str
+    quote: str
 
     def __post_init__(self) -> None:
         for column in ("statement", "text", "source"):
             if not getattr(self, column).strip():
                 raise ValueError(f"{column} is empty")
+        if len(self.quote.split()) > LONGEST:
+            raise ValueError(f"quote has more than {LONGEST} words")
+        if self.ours and self.quote:
+            raise ValueError("quote is of no paper, for the statement is ours")
 
     @property
     def ours(self) -> bool:
@@ -39,15 +47,36 @@ class Statement:
 
 @dataclass(frozen=True)
 class Cell:
-    """A statement's tests in one column, that with the worst status first."""
+    """A statement's tests in one column, that with the worst status first, those outside the
+    paper's conditions last."""
 
     column: str
     tests: tuple[Judged, ...]
 
     @property
+    def outside(self) -> bool:
+        """Whether every one of its tests is outside the paper's conditions."""
+        return all(test["bound"]["outside"] for test in self.tests)
+
+    @property
     def status(self) -> str:
-        """The worst of its tests' statuses."""
+        """The worst of its tests' statuses, of those within the conditions where there are some."""
         return self.tests[0]["status"]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """A status of a statement, and the columns that have it, all of them inside or all outside the
+    paper's conditions."""
+
+    status: str
+    outside: bool
+    columns: list[str]
+
+    @property
+    def good(self) -> bool:
+        """Whether it is reproduced there."""
+        return self.status == REPRODUCED
 
 
 @dataclass(frozen=True)
@@ -58,20 +87,12 @@ class Fared:
     cells: tuple[Cell, ...]
 
     @property
-    def words(self) -> str:
-        """How it fared: `reproduced in 3 of 4; not in ResNet-18`."""
-        if not self.cells:
-            return "no test of it binds here"
-        first = self.cells[0].status
-        if all(cell.status == first for cell in self.cells):
-            return first if len(self.cells) == 1 else f"{first} in all {len(self.cells)}"
-        good = [cell for cell in self.cells if cell.status == WORST_FIRST[-1]]
-        parts = [f"{WORST_FIRST[-1]} in {len(good)} of {len(self.cells)}"] if good else []
-        for status in WORST_FIRST[:-1]:
-            columns = [cell.column for cell in self.cells if cell.status == status]
-            word = "not" if good and status.startswith("not") else status
-            parts += [f"{word} in {' and in '.join(columns)}"] if columns else []
-        return "; ".join(parts)
+    def fates(self) -> list[Fate]:
+        """Its statuses, the worst first, those outside the paper's conditions last."""
+        found: dict[tuple[str, bool], list[str]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.status, cell.outside), []).append(cell.column)
+        return [Fate(*key, columns) for key, columns in found.items()]
 
 
 def path(paper: str) -> str:
@@ -118,11 +139,8 @@ def fared(paper: str, tests: Iterable[Judged]) -> list[Fared]:
 
 
 def _worst_first(columns: Mapping[str, Sequence[Judged]]) -> tuple[Cell, ...]:
-    cells = [
-        Cell(column, tuple(sorted(tests, key=lambda row: WORST_FIRST.index(row["status"]))))
-        for column, tests in columns.items()
-    ]
-    return tuple(sorted(cells, key=lambda cell: WORST_FIRST.index(cell.status)))
+    cells = [Cell(column, tuple(sorted(tests, key=worst))) for column, tests in columns.items()]
+    return tuple(sorted(cells, key=lambda cell: worst(cell.tests[0])))
 
 
 def is_self_check(found: Fared) -> bool:

@@ -45,6 +45,7 @@ def tabulate(figure_name: str, contents: Mapping[str, Sequence[Mapping]]):
     if not hasattr(table, "to_csv"):
         kind = type(table).__name__
         raise UserError(f"figures/{figure_name}.py: reduce returned a {kind}, not a DataFrame")
+    figure.check_columns(f"figures/{figure_name}.py: what reduce returns", table.columns)
     return table
 
 

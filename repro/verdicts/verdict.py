@@ -4,13 +4,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from repro.statistics import student, student_tail
-from repro.verdicts.answers import FEWEST, TRAINING, Expectation, Measurement, Test
+from repro.verdicts.answers import (
+    FEWEST,
+    TRAINING,
+    Expectation,
+    Measurement,
+    Prediction,
+    Test,
+)
 from repro.verdicts.results import (
     AGREES,
     DIFFERS,
     FEW_SEEDS,
     INCONCLUSIVE,
+    LIMIT,
     NO_NUMBER,
     NOISE,
     NOT_FINITE,
@@ -58,7 +65,7 @@ def by_bound(expected: Expectation, measurement: Measurement) -> Judgement:
     """The verdict by the bound alone: reproduced when the whole interval meets the bound, not
     reproduced when none of it does. What else is known of the test,
     `repro.verdicts.evidence.judge` adds."""
-    seen, *doubts = _seen(expected, measurement)
+    seen, *doubts = _outcome_and_doubt(expected, measurement)
     status = {AGREES: REPRODUCED, DIFFERS: NOT_REPRODUCED, UNCLEAR: INCONCLUSIVE}[seen]
     p = p_value(expected, measurement)
     return Judgement(measurement, seen, status, tuple(doubts), p)
@@ -79,16 +86,16 @@ def factor_for(expected: Expectation, found: Sequence[Measurement], seen: str) -
 
     seen: the outcome that is false, AGREES or DIFFERS.
     """
-    stays = [_stays(expected, each, seen) for each in found]
+    widest = [_widest(expected, each, seen) for each in found]
     # Of n measurements so many may keep the outcome: of the rest the widest decides.
-    seldom = math.floor(SURE * len(stays))
-    factor = sorted(stays, reverse=True)[seldom]
+    seldom = math.floor(SURE * len(widest))
+    factor = sorted(widest, reverse=True)[seldom]
     return min(MOST, max(1.0, factor))
 
 
-def _stays(expected: Expectation, measured: Measurement, seen: str) -> float:
-    """How wide an interval may be made before an outcome is no longer seen; 0 where it is not seen
-    with one of no width."""
+def _widest(expected: Expectation, measured: Measurement, seen: str) -> float:
+    """The factor by which an interval may be widened before its outcome is another; 0 where the
+    value alone has another."""
     value, low, high = measured.value, measured.low, measured.high
     if measured.problem or math.isnan(value) or math.isnan(low):
         return 0.0
@@ -119,6 +126,8 @@ def p_value(expected: Expectation, measured: Measurement) -> float | None:
     no_interval = not math.isfinite(measured.low) or not math.isfinite(measured.high)
     if measured.problem or measured.n < 2 or no_interval or measured.low == measured.high:
         return None
+    from repro.statistics import student, student_tail
+
     # An interval that spans other estimators, or half a step of a grid, reaches farther to one
     # side: how sure the value is, the longer one says.
     reach = max(measured.value - measured.low, measured.high - measured.value)
@@ -133,13 +142,27 @@ def p_value(expected: Expectation, measured: Measurement) -> float | None:
 
 
 def too_few(test: Test, measured: Measurement, scale: str) -> list[Doubt]:
-    """That runs of so few seeds tell nothing at a scale for a CPU, where it is so."""
+    """The doubt about a measurement of fewer seeds than a scale for a CPU asks for."""
     fewest = FEWEST.get(scale, 0) if test.kind == TRAINING else 0
     return [doubt(FEW_SEEDS, fewest)] if 1 < measured.n < fewest else []
 
 
-def _seen(expected: Expectation, measured: Measurement) -> tuple:
-    """What was seen, and why nothing can be told."""
+def off_formula(expected: Expectation, predicted: Prediction | None) -> list[Doubt]:
+    """The doubt about a bound that the paper's formula misses at the sizes of the design: by more
+    than half of the tolerance from its middle, or beyond its one end."""
+    if predicted is None:
+        return []
+    if math.isfinite(expected.low) and math.isfinite(expected.high):
+        middle, reach = (expected.low + expected.high) / 2, (expected.high - expected.low) / 4
+        inside = predicted.low - reach <= middle <= predicted.high + reach
+    else:
+        inside = expected.holds(predicted.low) or expected.holds(predicted.high)
+    return [] if inside else [doubt(LIMIT, predicted.formula)]
+
+
+def _outcome_and_doubt(expected: Expectation, measured: Measurement) -> tuple:
+    """AGREES, DIFFERS or UNCLEAR of an interval beside a bound, with the doubt of what is unclear
+    or diverged."""
     if measured.problem:
         return UNCLEAR, doubt(PROBLEM, measured.problem)
     if math.isnan(measured.value):

@@ -32,15 +32,15 @@ def exponent(logs: Mapping[float, Mapping[int, float]], detail: str = "") -> Mea
         return Measurement(np.nan, np.nan, np.nan, fewest, "there are no two widths", detail)
     if all(logs[width].keys() == logs[widths[0]].keys() for width in widths):
 
-        def own(seeds: Sequence[int]) -> float:
+        def slope_of_means(seeds: Sequence[int]) -> float:
             means = [np.mean([logs[width][seed] for seed in seeds]) for width in widths]
             return slope(np.log(widths), means)
 
-        return over_seeds(own, logs[widths[0]], "", detail)
+        return over_seeds(slope_of_means, logs[widths[0]], "", detail)
     counts = weights({width: len(logs[width]) for width in widths})
     values = {width: np.array([*logs[width].values()]) for width in widths}
 
-    def whole(places: Mapping[float, Sequence[int]]) -> float:
+    def weighted_sum(places: Mapping[float, Sequence[int]]) -> float:
         return sum(counts[width] * values[width][its].mean() for width, its in places.items())
 
-    return over_arms(whole, {d: range(len(each)) for d, each in values.items()}, "", detail)
+    return over_arms(weighted_sum, {d: range(len(each)) for d, each in values.items()}, "", detail)

@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from repro.verdicts.answers import TOLERANCE, TRAINING, Test, number
+from repro.verdicts.answers import STATED, TOLERANCE, TRAINING, Test, number
 from repro.verdicts.power import EDGE, NO_EFFECT, PAPER, RIVAL, TOO_OFTEN
 from repro.verdicts.results import (
+    AGREES,
+    DIFFERS,
     FEW_SEEDS,
     INCONCLUSIVE,
+    LIMIT,
     NO_NUMBER,
     NOISE,
     NOT_FINITE,
@@ -23,6 +26,8 @@ from repro.verdicts.results import (
     PROBLEM,
     REPRODUCED,
     RIVAL_TOO,
+    UNCLEAR,
+    Bound,
     Judged,
     Law,
     Printed,
@@ -73,6 +78,7 @@ STATUSES: Mapping[str, Status] = {
 }
 # A negative result is a result: it stands first.
 WORST_FIRST = (NOT_REPRODUCED, INCONCLUSIVE, REPRODUCED)
+OUTSIDE = "outside the paper's conditions"
 
 # Kinds of doubts -> in words; {} is what is particular to one.
 DOUBTS: Mapping[str, str] = {
@@ -83,6 +89,7 @@ DOUBTS: Mapping[str, str] = {
     NOISE: "noise: the interval reaches over the bound",
     FEW_SEEDS: "{} seeds or more are needed to tell",
     RIVAL_TOO: "not where the interval is {} times as wide, so that a rival's tables seldom agree",
+    LIMIT: "the bound is of the limit, and {} is elsewhere at these sizes",
     OWN_TOO: "not where the interval is {} times as wide, so that the paper's seldom differ",
 }
 READ = ("measured besides", "value", "to hold it against")  # of `reading`
@@ -107,8 +114,48 @@ def interval(row: Row) -> str:
 
 
 def outside(row: Judged) -> str:
-    """What a reader must hear in the same breath where an interval leaves a printed value out."""
+    """What a reader must hear in the same breath where an interval leaves a printed value out, or
+    what the paper's formula gives at these sizes."""
+    if beyond := beyond_formula(row):
+        return beyond
     return f"{value} itself is outside the interval" if (value := left_out(row)) else ""
+
+
+def beyond_formula(row: Judged) -> str:
+    """That no part of an interval is what the paper's formula allows at the sizes of the design;
+    else ""."""
+    bound, low, high = row["bound"], row["low"], row["high"]
+    if not bound["predicted"] or low is None or high is None or low == high:
+        return ""
+    least, most = bound["predicted"]
+    if low <= most and high >= least:
+        return ""
+    where = "above" if low > most else "below"
+    return f"{where} all that {bound['formula']} allows at these sizes"
+
+
+def predicted(bound: Bound) -> str:
+    """What the paper's formula gives: `Theorem 1 at these sizes: -1 to -0.52`; "" without."""
+    if not bound["predicted"]:
+        return ""
+    ends = dict.fromkeys(number(end, ".2g") for end in bound["predicted"])
+    return f"{bound['formula']} at these sizes: {' to '.join(ends)}"
+
+
+def expectation(bound: Bound) -> str:
+    """What a quantity is held against, and what the paper predicts, at these sizes and in the limit
+    apart: `0 within 0.25; Theorem 1 at these sizes: 0.18; in the limit: 0`. Of a bound with one end
+    the paper states a sign only."""
+    if its := predicted(bound):
+        assert bound["limit"] is not None
+        return f"{bound['text']}; {its}; in the limit: {number(bound['limit'])}"
+    one_end = (bound["low"] is None) != (bound["high"] is None)
+    return bound["text"] + ", the paper's sign only" * (one_end and bound["basis"] == STATED)
+
+
+def broken(row: Judged) -> str:
+    """That a test's design breaks the paper's conditions, and how; "" where it keeps them."""
+    return f"{OUTSIDE}: {its}" if (its := row["bound"]["outside"]) else ""
 
 
 def left_out(row: Judged) -> str:
@@ -129,11 +176,17 @@ def why(row: Judged) -> str:
     """What changes how a status is read: the printed value outside, a test that could not fail, and
     why nothing is told; "" where nothing does."""
     doubts = [DOUBTS[each["code"]].format(each["of"]) for each in row["doubts"]]
-    untested = row["kind"] == TRAINING and not row["laws"]
-    beside = [outside(row), *doubts, "untested: no table of a rival law was tried" * untested]
+    beside = [outside(row), *doubts, untested(row)]
     if hardly := never(row["laws"]):
         beside.append(f"by its design it can hardly come out as {hardly}")
+    beside.append(broken(row))
     return "; ".join(filter(None, beside))
+
+
+def untested(row: Judged) -> str:
+    """That a test of training was never tried on a table of a rival law; "" of any other."""
+    none = row["kind"] == TRAINING and not row["laws"]
+    return "untested: no table of a rival law was tried" if none else ""
 
 
 def cell(row: Judged) -> str:
@@ -147,15 +200,25 @@ def sentence(row: Judged) -> str:
     beside = f"; {why(row)}" if why(row) else ""
     return (
         f"{row['status'].capitalize()}: {row['quantity']} is {interval(row)}{seeds(row)}, expected "
-        f"{row['bound']['text']}{beside}."
+        f"{expectation(row['bound'])}{beside}."
     )
 
 
 def line(row: Judged) -> str:
-    """A test on the terminal, below its statement: status, column, measured, bound."""
-    beside = f"; {value} outside" if (value := left_out(row)) else ""
-    measured = f"{interval(row)}, expected {row['bound']['text']}{beside}"
-    return f"{row['status']:14} {row['column']}: {measured}"
+    """A test on the terminal, below its statement: status, column, measured, bound, and what the
+    paper predicts or asks of such a design."""
+    left = f"{value} outside" if (value := left_out(row)) else ""
+    measured = (
+        f"{row['status']:14} {row['column']}: {interval(row)}, expected {row['bound']['text']}"
+    )
+    said = measured, left, untested(row), predicted(row["bound"]), broken(row)
+    return "; ".join(filter(None, said))
+
+
+def beside(row: Taken, column: str) -> str:
+    """A number below a statement's tests on the terminal, which is no test at its scale."""
+    said = side(row) or row["beside"]
+    return "; ".join(filter(None, [f"{'a reading':14} {column}: {interval(row)}", said]))
 
 
 def row(judged: Judged, statement: str, name: str) -> list[str]:
@@ -163,7 +226,7 @@ def row(judged: Judged, statement: str, name: str) -> list[str]:
     link."""
     p = judged["p"]
     chance = "" if p is None else f", p {'< 0.0001' if p < 1e-4 else f'= {p:.2g}'}"
-    measured = f"{interval(judged)}{seeds(judged)}{chance}; expected {judged['bound']['text']}"
+    measured = f"{interval(judged)}{seeds(judged)}{chance}; expected {expectation(judged['bound'])}"
     first = judged["printed"][:1]
     more = len(judged["printed"]) - len(first)
     prints = "".join(map(printed, first)) + (f" (and {more} more)" if more else "")
@@ -177,8 +240,21 @@ def row(judged: Judged, statement: str, name: str) -> list[str]:
 
 def reading(row: Taken) -> list[str]:
     """A reading's line of the table under READ."""
-    beside = "; ".join(filter(None, [row["beside"], row["problem"]]))
+    beside = "; ".join(filter(None, [row["beside"], side(row), row["problem"]]))
     return [row["quantity"], f"{interval(row)}{seeds(row)}", beside]
+
+
+# On which side of the bound that it has elsewhere a number lies.
+SIDES = {AGREES: "within", DIFFERS: "outside", UNCLEAR: "across"}
+
+
+def side(row: Taken) -> str:
+    """On which side of the bound of another scale a number lies: `outside its bound there, above
+    0`; "" where it has none."""
+    if not row["bound"]:
+        return ""
+    away = f"; {OUTSIDE}: {its}" if (its := row["bound"]["outside"]) else ""
+    return f"{SIDES[row['seen']]} its bound there, {expectation(row['bound'])}{away}"
 
 
 def larger(tests: Iterable[Test], scale: str, embedded: bool) -> str:
@@ -236,9 +312,11 @@ def never(found: Sequence[Law]) -> str:
     """Which status can hardly come out of a design, whatever holds; "" where both can.
 
     That is `reproduced` where tables of the paper's law seldom agree, and `not reproduced` where
-    those of no rival differ.
+    those of no rival differ, but for one that lies at the bound's edge.
     """
-    own, rivals = of_role(found, PAPER), of_role(found, RIVAL)
+    edges = {each["law"] for each in of_role(found, EDGE)}
+    own = of_role(found, PAPER)
+    rivals = [each for each in of_role(found, RIVAL) if each["law"] not in edges]
     lacking = [REPRODUCED] if own and all(e["agrees"] <= TOO_OFTEN for e in own) else []
     if rivals and all(each["differs"] <= TOO_OFTEN for each in rivals):
         lacking.append(NOT_REPRODUCED)
@@ -263,6 +341,6 @@ def counts(rows: Sequence[Judged]) -> str:
     return ", ".join(f"{number} {status}" for status, number in tally(rows).items())
 
 
-def worst(row: Judged) -> int:
-    """What orders tests wherever they are listed."""
-    return WORST_FIRST.index(row["status"])
+def worst(row: Judged) -> tuple[bool, int]:
+    """What orders tests wherever they are listed: those outside the paper's conditions last."""
+    return bool(row["bound"]["outside"]), WORST_FIRST.index(row["status"])

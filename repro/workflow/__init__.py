@@ -16,4 +16,5 @@ What one sees
   progress.py   lines in a log, a bar on a terminal
   terminal.py   a line a job, with how much is done
   interrupt.py  Ctrl-C of a workflow
+  bytecode.py   where a call's processes keep what Python compiled
 """

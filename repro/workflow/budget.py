@@ -199,8 +199,8 @@ Longest = tuple[float, int]  # days of a job, and how many GPUs of one node it t
 
 
 def longest(suite: Suite, figures: Iterable[str], site: Site) -> dict[str, Longest]:
-    """The same -> its longest job, all of it yet to do; the longest first. Without what no GPU of
-    the site holds."""
+    """Study whose runs train on GPUs -> its longest job, all of it yet to do; the longest first.
+    Without what no GPU of the site holds."""
     most: dict[str, Longest] = {}
     for study, cell in _trained(suite, figures, site):
         try:

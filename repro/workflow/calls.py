@@ -10,7 +10,7 @@ from pathlib import Path
 
 from repro.core.locks import locked
 from repro.errors import UserError
-from repro.files import read_json, write_json
+from repro.files import read_as, write_json
 
 STATE = Path(".snakemake")
 SLURM = "slurm"  # the plugin's name for itself
@@ -75,9 +75,8 @@ def _note(state: Path) -> Path:
 def _read(path: Path) -> dict:
     """A note; raises UserError naming one that is damaged: whose it was nobody knows."""
     try:
-        call = read_json(path)
-        return {"process": int(call["process"]), **{k: call[k] for k in ("machine", "executor")}}
-    except (UserError, KeyError, TypeError, ValueError):
+        return read_as(path, {"process": int, "machine": str | None, "executor": str})
+    except UserError:
         raise UserError(
             f"{path}: is no whole note of a call; if no other call works in this folder, delete it"
         ) from None

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from repro import cost
 from repro.core.schedule import Cell
@@ -30,6 +31,14 @@ SHORT_MINUTES = 10  # jobs up to this long share one Slurm job
 
 CPU_MB = 2_000  # host memory: torch and its libraries take 0.6 to 0.9 GB, the rest is for data
 GPU_MB = 8_000  # host memory per GPU, with CUDA's libraries
+
+
+# What sbatch says, besides a limit on submitted jobs by name, where it would take the job later.
+LATER = re.compile(
+    "job submit limit|Socket timed out.*|Unable to contact slurm controller.*"
+    "|Resource temporarily unavailable|Slurm temporarily unable.*"
+)
+CONSTRAINT = re.compile(r"(?:^|\s)(?:--constraint[=\s]|-C\s*)\s*('[^']*'|\"[^\"]*\"|\S+)")
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,9 @@ class Request:
 class Site:
     """A cluster's names and limits; for a name left empty, Slurm's own default holds.
 
-    partition, gpu_partition: where jobs without and with a GPU go. account, qos, extra: passed to
-    sbatch. modules: environment modules to load in every job. container: image that jobs run in.
+    partition, gpu_partition: where jobs without and with a GPU go. account, qos: passed to sbatch.
+    extra: passed to it too, what no other key says and --constraint=FEATURE. modules: environment
+    modules to load in every job. container: image that jobs run in.
     gpu_scales: the scales whose training runs on GPUs. gpu_model: as Slurm calls it.
     gpu_memory_gb: of one GPU. gpus_per_node: also the most that one job gets. cpus_per_gpu: CPUs to
     ask for with each GPU. max_hours: the longest job that the partitions accept.
@@ -80,11 +90,13 @@ class Site:
         """Partition, account and so on, under the names that Snakemake's Slurm plugin gives them;
         without those left empty. gpus: how many GPUs the job asks for."""
         partition = (self.gpu_partition if gpus else "") or self.partition
+        constraint = CONSTRAINT.search(self.extra)
         resources = {
             "slurm_partition": partition,
             "slurm_account": self.account,
             "qos": self.qos,
-            "slurm_extra": f"{'--nodes=1' if gpus > 1 else ''} {self.extra}".strip(),
+            "constraint": constraint[1].strip("'\"") if constraint else "",
+            "slurm_extra": " ".join(CONSTRAINT.sub(" ", self.extra).split()),
             "gpu_model": self.gpu_model if gpus else "",
         }
         return {key: value for key, value in resources.items() if value}
@@ -126,6 +138,11 @@ def parse_site(values: object, name: object) -> Site:
     for scale in site.gpu_scales:
         if scale not in SCALES:
             raise UserError(f"{name}: gpu_scales: {scale!r}, {did_you_mean(scale, SCALES)}")
+    if not re.fullmatch(r"[A-Za-z0-9_.]*", site.gpu_model):  # the Slurm plugin's, 2.8
+        raise UserError(
+            f"{name}: gpu_model: {site.gpu_model!r}: Snakemake's Slurm plugin takes letters, "
+            "digits, _ and . alone; give extra: --constraint=FEATURE in its place"
+        )
     for module in site.modules:
         if not re.fullmatch(r"[\w.+/-]+", module):
             raise UserError(f"{name}: modules: {module!r} is no module's name")
@@ -221,16 +238,39 @@ def device(gpus: int) -> str:
     return f"cuda --ranks {gpus}" if gpus > 1 else "cuda" if gpus else "cpu"
 
 
-def tokenizing(shard_tokens: int, site: Site) -> dict[str, int]:
-    """What a job that tokenizes asks for, as Snakemake's resources.
+def resources_to_tokenize(shard_tokens: int, site: Site) -> dict[str, int]:
+    """What a job that tokenizes asks for, as Snakemake's resources; and in how many `turns`.
 
     shard_tokens: tokens in a shard of a streamed corpus, which takes days, one shard in memory at a
         time; 0 for a text that is tokenized as a whole.
     """
     if not shard_tokens:
-        return {"cpus_per_task": 1, "mem_mb": 2 * CPU_MB, "runtime": 30}
+        return {"cpus_per_task": 1, "mem_mb": 2 * CPU_MB, "runtime": 30, "turns": 1}
     return {
         "cpus_per_task": STREAM_CPUS,
         "mem_mb": 2 * CPU_MB + math.ceil(4 * shard_tokens / 1e6),
         "runtime": math.ceil(min(STREAM_MINUTES, 60 * site.max_hours)),
+        "turns": max(1, math.ceil(STREAM_MINUTES / (60 * site.max_hours))),
     }
+
+
+def transient_reason(said: str) -> str:
+    """Why Slurm did not take a job that it would take later; "" where it never will."""
+    said = said.partition("sbatch call:")[0]
+    if named := re.search(r"error: ([A-Z]\w+)\W*$", said, re.MULTILINE):
+        return named[1] if "Submit" in named[1] else ""
+    found = LATER.search(said)
+    return found[0] if found else ""
+
+
+def why_not_begun(submitted: Any, said: str) -> str:
+    """Why a job of Slurm's that failed never began; "" if it did. said: the plugin's words."""
+    if submitted.external_jobid is None:
+        said = said.partition("sbatch call:")[0]
+        words = re.findall(r"sbatch: (?:error: )?([^\n']+)", said) or [" ".join(said.split())]
+        return f"Slurm did not take it: {': '.join(words)}"
+    log = (submitted.aux or {}).get("slurm_logfile")
+    status = re.search(r"status is: '(\w+)'", said)
+    if log and status and not Path(log).exists():
+        return f"Slurm ended it before it began: {status[1]}"
+    return ""

@@ -21,7 +21,7 @@ def folder() -> Path:
 
 
 @contextmanager
-def own(count: int, environ: MutableMapping[str, str] = os.environ) -> Iterator[None]:
+def claimed(count: int, environ: MutableMapping[str, str] = os.environ) -> Iterator[None]:
     """Have what follows, and the processes it starts, see `count` GPUs that no other job has.
 
     Waits until as many are free. The kernel frees those of a job that died. Does nothing where

@@ -10,6 +10,10 @@ from contextlib import contextmanager
 ADDRESS = "REPRO_WORKER"  # environment variable of jobs: the path of the worker's socket
 # Command of a job that is handed over -> what takes it long to import.
 LIBRARIES = {
+    "fetch": (  # of a table as `make`
+        *("numpy", "pandas", "scipy.stats", "filelock", "yaml"),
+        *("safetensors.numpy", "tokenizers"),
+    ),
     "train": ("torch", "safetensors.torch", "filelock", "yaml"),
     "make": (
         *("pandas", "scipy.stats", "seaborn", "matplotlib.pyplot", "filelock", "yaml"),

@@ -1,16 +1,20 @@
 """What the suite uses of Snakemake below its documented surface: here alone, each with its reason.
 
 Any release of Snakemake may move one of these. pyproject.toml bounds the releases for this reason,
-and `tests/workflows/test_internals.py` names what moved. No torch; Snakemake is loaded where it is
-used.
+and `tests/workflows/test_internals.py` names what moved; docs/owner.md has the reports. No torch;
+Snakemake is loaded where it is used.
 """
 
 import logging
+import math
+import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from repro.workflow.cluster import transient_reason, why_not_begun
 from repro.workflow.terminal import Ahead, Lines
 
 STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the terminal
@@ -19,6 +23,7 @@ STREAM = "DefaultStreamHandler"  # Snakemake's name for its handler of the termi
 # are `workflow.basedir`, and `config`, `rules`, `shell.prefix` and the keywords of a rule.
 OF_WORKFLOW = {
     "config_settings.configfiles": "a key that stands twice in one of the user's is named",
+    "config_settings.config_args": "a folder is the one that was typed, whatever YAML makes of it",
     "local_exec": "only jobs of this machine share its cores and are forked from a worker",
     "remote_exec": "a job on a cluster reads the rules again, but must not speak or lock",
     "executor_plugin.name": "Slurm is looked for before the first job; a lock says who works",
@@ -65,6 +70,11 @@ class Call:
     def configfiles(self) -> list[Path]:
         """The configuration files that the call named."""
         return [Path(path) for path in self.workflow.config_settings.configfiles]
+
+    @property
+    def settings(self) -> list[str]:
+        """The `key=value` words that the call gave, or its profile."""
+        return [*(self.workflow.config_settings.config_args or ())]
 
     @property
     def is_job(self) -> bool:
@@ -156,8 +166,7 @@ class Call:
 
 def attach(handlers: Iterable[logging.Handler], ahead: Callable[[], Ahead]) -> Lines | None:
     """Have Snakemake's handler of the terminal write `Lines`; None where there is none, because the
-    call asked for a logger of its own. A logger plugin would do it without a handler's name, but
-    must be a distribution of its own."""
+    call asked for a logger of its own. A logger plugin is half as much again (docs/owner.md)."""
     for handler in handlers:
         if handler.name == STREAM and handler.formatter:
             stream = getattr(handler, "stream", None)
@@ -182,6 +191,17 @@ def ask_for_no_account() -> None:
     import snakemake_executor_plugin_slurm as plugin
 
     plugin.get_account = lambda logger: None
+
+
+def refused_in_extra(extra: str) -> str:
+    """Why the Slurm plugin would refuse every job for a site's words to sbatch; "" if it will
+    not."""
+    from snakemake_executor_plugin_slurm.validation import get_forbidden_slurm_options
+
+    for pattern, what in get_forbidden_slurm_options().items():
+        if found := re.search(pattern, extra):
+            return f"{found[0]} ({what}) is set by the suite and the plugin; take it out"
+    return ""
 
 
 def remember_signatures() -> None:
@@ -287,6 +307,56 @@ def submit_when_slurm_answers() -> None:
 
     command = plugin.get_submit_command
     plugin.get_submit_command = lambda *given, **options: ANSWERED + command(*given, **options)
+
+
+AGAIN_SECONDS = 20  # until it is asked again
+SAID_SECONDS = 600  # until the terminal says again that jobs wait
+
+
+def wait_for_a_place(not_begun: dict[Path, str]) -> None:
+    """Have the Slurm plugin (2.8.0) submit a job again where Slurm takes no more of them now: it
+    counts that as a failure, and all tries of a hundred jobs would be gone within seconds.
+
+    not_begun: gets why a job never began, by its log; without it the log is empty for no reason.
+    """
+    import snakemake_executor_plugin_slurm as plugin
+
+    executor = plugin.Executor
+    refuse, report = executor._report_job_error_threadsafe, executor.report_job_error
+    told = [-math.inf]
+
+    def refused(self, submitted, msg):
+        found = transient_reason(msg)
+        pool = self._job_submission_executor
+        if found and time.monotonic() > told[0] + SAID_SECONDS:
+            told[0] = time.monotonic()
+            self.logger.warning(
+                f"Slurm takes no job of yours now ({found}): those that are ready "
+                f"are submitted again every {AGAIN_SECONDS} s; --jobs N has at most N in the queue"
+            )
+        for _ in range(AGAIN_SECONDS if found else 0):
+            if pool._shutdown:
+                break
+            time.sleep(1)
+        try:
+            if found:
+                pool.submit(self.run_job, submitted.job)
+                return
+        except RuntimeError:  # the call ends
+            pass
+        refuse(self, submitted, msg)
+
+    def reported(self, submitted, msg=None, **options):
+        why = why_not_begun(submitted, msg or "")
+        job = submitted.job
+        for log in (Path(p) for each in (job.jobs if job.is_group() else [job]) for p in each.log):
+            not_begun.pop(log, None)
+            if why:
+                not_begun[log] = why
+        return report(self, submitted, msg=msg, **options)
+
+    executor._report_job_error_threadsafe = refused
+    executor.report_job_error = reported
 
 
 def retry_besides(more: Callable[[Any], int]) -> None:

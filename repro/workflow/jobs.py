@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from repro.core import discovery
-from repro.core.locks import only_writer
+from repro.core.locks import locked, only_writer
 from repro.core.runs import Run
 from repro.core.schedule import Cell, Choice
 from repro.core.suite import Suite
@@ -58,11 +58,13 @@ def fetch(suite: Suite, dataset: str) -> None:
 
 def tokenize(suite: Suite, need: Tokens) -> None:
     """Encode a prepared dataset with a tokenizer trained on it, or with GPT-2's."""
-    from repro.data.prepare import tokenize
+    from repro.data.prepare import share, tokenize
 
     source, tokens = suite.source(need.dataset), suite.paths.tokens(need)
     prepared = suite.paths.manifest(need.dataset)
     with only_writer(tokens.parent):
+        with locked(prepared.with_name("bpe.lock")):
+            share(prepared, need)
         tokenize(discovery.dataset(need.dataset), source, prepared, need, tokens)
 
 
@@ -89,7 +91,7 @@ def _placed(suite: Suite, owners: Mapping[str, Cell]) -> dict[str, tuple[Cell, P
 
 
 def train_beside_others(suite: Suite, cell: Cell, place: Place) -> None:
-    """`train`, on GPUs that no other job of this machine has (`gpus.own`)."""
+    """`train`, on GPUs that no other job of this machine has (`gpus.claimed`)."""
     if place.device == "cuda":
         # Runs of one job differ in width, and batches of BART in length from step to step: a GPU
         # that is nearly full would run out of pieces as large as the next one. Read by torch when
@@ -97,7 +99,7 @@ def train_beside_others(suite: Suite, cell: Cell, place: Place) -> None:
         os.environ.setdefault(ALLOCATOR, "expandable_segments:True")
     # A rank has what its launcher took.
     count = place.ranks if place.device == "cuda" and not launch.is_rank() else 0
-    with gpus.own(count):
+    with gpus.claimed(count):
         train(suite, cell, place)
 
 
@@ -153,18 +155,19 @@ def _label(cell: Cell, run: Run) -> str:
 
 def run(suite: Suite, figures: Iterable[str], place: Place) -> None:
     """Carry out all runs of some figures one after another, each after the runs it depends on."""
-    done: set[str] = set()
+    done: set[Path] = set()
     for name in discovery.selected_figures(figures, "run"):
         for cells in suite.figure_cells(name).values():
             train_all(suite, cells, place, done)
 
 
 def train_all(
-    suite: Suite, cells: Iterable[Cell], place: Place, done: set[str] | None = None
+    suite: Suite, cells: Iterable[Cell], place: Place, done: set[Path] | None = None
 ) -> None:
     """Carry out some cells one after another, each after its data and the cells that it reads.
 
-    done: ids of those that need not be visited, to which these are added.
+    done: files of those that need not be visited, to which these are added. Stages of two studies
+        may have a cell of one id, and each reads its own file.
     """
     done = set() if done is None else done
     for cell in cells:
@@ -180,14 +183,14 @@ def prepare(suite: Suite, cells: Iterable[Cell]) -> None:
             tokenize(suite, need)
 
 
-def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[str]) -> None:
+def _train_after_upstream(suite: Suite, cell: Cell, place: Place, done: set[Path]) -> None:
     """Train a cell after its data and the cells it reads.
 
-    done: ids of the cells already visited by this call, to which this one's is added.
+    done: files of the cells already visited by this call, to which this one's is added.
     """
-    if cell.id in done:
+    if suite.paths.cell(cell) in done:
         return
-    done.add(cell.id)
+    done.add(suite.paths.cell(cell))
     for upstream in suite.upstream(cell).values():
         _train_after_upstream(suite, upstream, place, done)
     for choice in suite.choices_of(cell):

@@ -4,10 +4,11 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import get_terminal_size
+from types import MappingProxyType
 
 LINE_SECONDS = 5.0
 NARROW = 30  # columns that a log's line needs beside what is said of the whole
@@ -87,7 +88,7 @@ class Monitor:
     """A bar on the terminal of a workflow: the latest line of every log that is being written.
 
     Nothing is drawn if the stream is not a terminal; the logs hold everything.
-    whole: how much of the workflow is done, which stands before them, or alone where there is no
+    overall: how much of the workflow is done, which stands before them, or alone where there is no
     room for both; "" before that is known.
     longest: what is shown while none is being written, as a job loads its data.
     """
@@ -96,11 +97,11 @@ class Monitor:
         self,
         logs: Path,
         stream=None,
-        whole: Callable[[], str] = str,
+        overall: Callable[[], str] = str,
         longest: Callable[[], str] = str,
     ):
         self.logs, self.stream = logs, stream or sys.stderr
-        self.whole, self.longest = whole, longest
+        self.overall, self.longest = overall, longest
         self.stopped = threading.Event()
         self.before = self.last = states(logs)
         self.written: dict[Path, float] = {}  # log -> when it was seen to have changed, our clock
@@ -130,10 +131,10 @@ class Monitor:
         """The bar, of at most so many columns; "" while nothing runs."""
         longest = self.longest()
         lines = self.lines() or ([longest] if longest else [])
-        whole = self.whole()
-        if not lines or columns - len(whole) < NARROW:
-            return whole[: columns - 1] if lines else ""
-        before = f"{whole} | " if whole else ""
+        line = self.overall()
+        if not lines or columns - len(line) < NARROW:
+            return line[: columns - 1] if lines else ""
+        before = f"{line} | " if line else ""
         return before + bar(lines, columns - len(before))
 
     def lines(self) -> list[str]:
@@ -151,22 +152,28 @@ class Monitor:
                     result.append(last)
         return result
 
-    def failures(self, unfinished: Collection[Path] = ()) -> list[str]:
-        """`<log>: <error>` for every log that was written to since the start and ends in an error:
-        a user's mistake in its own words, anything else by the last line of its traceback.
+    def failures(
+        self,
+        unfinished: Collection[Path],
+        not_begun: Mapping[Path, str] = MappingProxyType({}),
+    ) -> list[str]:
+        """`<log>: <error>` of jobs that did not finish, by their logs, where these were written to
+        since the start: a user's mistake in its own words, anything else by the last line of its
+        traceback; a job whose log has neither was probably killed. Logs of another call in this
+        folder are none of this one's.
 
-        unfinished: logs of jobs that did not finish; one without an error is reported too, its job
-            was probably killed.
+        not_begun: why a job never began, by its log, which another call may have written.
         """
-        result = []
+        never = {path: not_begun[path] for path in sorted(unfinished) if path in not_begun}
+        result = [f"{path}: {why}" for path, why in never.items()]
         for path, state in states(self.logs).items():
-            if state == self.before.get(path):
+            if path not in unfinished or path in never or state == self.before.get(path):
                 continue
             lines = path.read_text(errors="replace").rstrip().splitlines()
             traced = any(line.startswith("Traceback ") for line in lines)
             if lines and (traced or lines[-1].startswith("error: ")):
                 result.append(f"{path}: {lines[-1]}")
-            elif path in unfinished:
+            else:
                 result.append(
                     f"{path}: ended without a word: stopped, killed (out of memory?) or no room on "
                     "the disk; run the same command again, finished runs are kept"

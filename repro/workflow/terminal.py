@@ -20,7 +20,12 @@ EVENTS_LEFT_OUT = {
 LEFT_OUT = (
     *("Config file ", "Assuming unrestricted shared filesystem", "Building DAG of jobs"),
     *("Using shell: ", "Select jobs to execute", "Group jobs: inactive", "Elapsed time: "),
+    # A job that failed has a line of its own.
+    *("RuleException:\nCalledProcessError", "Exiting because a job execution failed"),
+    "WorkflowError:\nAt least one job did not complete successfully",
 )
+# Rules whose jobs write on the terminal too.
+SAY_THEMSELVES = ("record", "redraw", "report", "verify")
 # Rule -> what a job of it does, in its wildcards; of other rules nothing is said but an error.
 JOBS = {
     "fetch": "{prepare}",
@@ -32,6 +37,7 @@ JOBS = {
 ID = 13  # characters of an id at the end of a cell's name, with the hyphen before it
 CLEAR = "\033[2K"
 TOLD = 1 / 3  # of the work, from which on it tells how long the rest will take
+TRAIN_START = 4.0  # seconds, part of the price of a job that trains: importing torch
 NOT_DONE = 0.05  # of a job, at least, while it runs
 
 
@@ -69,11 +75,13 @@ class Lines(logging.Formatter):
         self.names: dict[int, str] = {}
         self.started: dict[int, float] = {}  # jobs that run
         self.finished: list[int] = []
+        self.told: set[Path] = set()  # logs whose error was shown
         # Preparing data tells nothing of how fast jobs train: of these alone, when the first began,
         # and of those that ended how long they took and their price.
         self.training: set[int] = set()
         self.since: float | None = None
         self.taken = self.paid = 0.0
+        self.shortest, self.most = TRAIN_START, 1  # time of one of them; how many ran at once
 
     def format(self, record: logging.LogRecord) -> str:
         text = self._line(record)
@@ -87,7 +95,7 @@ class Lines(logging.Formatter):
             return self._finish(vars(record)["job_id"])
         if event == "job_error":
             return self._fail(record)
-        quiet = event is None and str(record.msg).startswith(LEFT_OUT)
+        quiet = event in (None, "error") and str(record.msg).startswith(LEFT_OUT)
         return "" if quiet or event in EVENTS_LEFT_OUT else self.default.format(record)
 
     def _begin(self, record: logging.LogRecord) -> str:
@@ -119,14 +127,16 @@ class Lines(logging.Formatter):
         if job["rule_name"].startswith("train"):
             self.training.add(job["jobid"])
             self.since = self.clock() if self.since is None else self.since
+            self.most = max(self.most, len(self.training & self.started.keys()))
 
     def _finish(self, job: int) -> str:
         taken = self.clock() - self.started.pop(job, self.clock())
         self.finished.append(job)
         if self.plan and job in self.training:
             self.taken, self.paid = self.taken + taken, self.paid + self.plan.prices.get(job, 0.0)
+            self.shortest = min(self.shortest, taken)
         name = self.names.get(job)
-        return f"{self.whole()}  {name}, {duration(taken)}" if name else ""
+        return f"{self.progress_line()}  {name}, {duration(taken)}" if name else ""
 
     def _fail(self, record: logging.LogRecord) -> str:
         """A user's mistake in its own words; of anything else all that Snakemake and the job's log
@@ -139,10 +149,13 @@ class Lines(logging.Formatter):
                 log.read_text(errors="replace").rstrip().rpartition("\n")[2] if log.exists() else ""
             )
             if last.startswith("error: "):
+                self.told.add(log)
+                if job["rule_name"] in SAY_THEMSELVES:
+                    return f"failed: {name} ({log})"
                 return f"failed: {name}: {last.removeprefix('error: ')} ({log})"
         return f"failed: {name}\n{self.default.format(record)}"
 
-    def whole(self) -> str:
+    def progress_line(self) -> str:
         """`12 of 38 jobs, 41 % of the work, 03:10 elapsed, about 04:30 left`, the last once it can
         be told; "" before the jobs are known."""
         if self.plan is None:
@@ -152,14 +165,31 @@ class Lines(logging.Formatter):
         words = f"{words.replace('%', ' %')}{duration(now - self.begin)} elapsed"
         if not TOLD <= done < 1:
             return words
-        since = self.begin if self.since is None else self.since
-        slow = self.taken / self.paid if self.paid else 1.0
-        of_job = (
-            slow * self.plan.prices.get(job, 0.0) - (now - begin)
-            for job, begin in self.started.items()
+        return f"{words}, about {duration(self.seconds_left(self.plan, done))} left"
+
+    def seconds_left(self, plan: Ahead, done: float) -> float:
+        """Seconds until all is done: what the other jobs take at the pace of those that trained,
+        shared among as many as ran at once. A start is no part of the pace: it is at most as long
+        as the shortest job. Elsewhere, or where prices are no seconds: the time so far, by `done`.
+        """
+        now, since = self.clock(), self.begin if self.since is None else self.since
+        ended = len(self.training & {*self.finished})
+        paid = self.paid - TRAIN_START * ended
+        known = plan.here and paid > 0
+        start, free = (self.shortest, TRAIN_START) if known else (0.0, 0.0)
+        pace = (
+            (self.taken - start * ended) / paid if known else self.taken / (self.paid or 1) or 1.0
         )
-        left = max((now - since) * (1 - done) / done, *of_job, 0.0)  # one job has but one core
-        return f"{words}, about {duration(left)} left"
+
+        def takes(job: int) -> float:
+            price = plan.prices.get(job, 0.0)
+            return start + pace * (price - free) if price >= free else price
+
+        running = [takes(job) - (now - begin) for job, begin in self.started.items()]
+        waiting = plan.prices.keys() - {*self.started, *self.finished}
+        work = sum(map(takes, waiting)) + sum(max(0.0, each) for each in running)
+        whole = work / self.most if known else (now - since) * (1 - done) / done
+        return max(whole, *running, 0.0)  # one job has but one core
 
     def done(self) -> float:
         """The share of the work that is done, by price; of jobs that run by what others of their

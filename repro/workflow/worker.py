@@ -33,6 +33,7 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 
 from repro.lineage import arithmetic
+from repro.workflow import bytecode
 from repro.workflow.handover import ADDRESS, LIBRARIES, THREADS
 
 # A child has only the thread that forked it, so there must be no other: of a library's products, or
@@ -64,11 +65,14 @@ class Worker:
                 return
             listener.listen(128)
             module = f"exec python -P -m repro.workflow.worker {listener.fileno()} {asked}"
+            environment = os.environ | ONE_THREAD
+            if bytecode.libraries_have_it():  # its children look elsewhere for the suite's alone
+                environment.pop(bytecode.PREFIX, None)
             self.process = subprocess.Popen(
                 ["bash", "-c", prefix + module],
                 stdin=subprocess.PIPE,  # whose end is that of this process
                 stdout=subprocess.DEVNULL,
-                env=os.environ | ONE_THREAD,
+                env=environment,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,  # Ctrl-C reaches the jobs, which pass it on
             )
@@ -181,6 +185,7 @@ class Server:
         os.environ.clear()
         os.environ.update(taken | kept)
         sys.argv[1:] = words
+        sys.pycache_prefix = environment.get(bytecode.PREFIX)
         for name in [*sys.modules]:
             if name.partition(".")[0] in OURS:
                 del sys.modules[name]

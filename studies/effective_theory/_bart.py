@@ -12,34 +12,81 @@ C_Q, ..., C_X are the paper's. Chosen after looking at trial runs, to save time:
 200 steps of 16 blocks instead of 300 (4.5 s per run; 1.3 nats below the unigram entropy of 5.05).
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from repro.core.study import only_one, whole
 from studies.effective_theory._strategies import STRATEGIES as ALL
 from studies.effective_theory._strategies import matrix_factor
 
 PAPER_STD = 0.02
-WIDTH = {
-    "bart": {"smoke": 16, "reduced": 48, "workstation": 512, "paper": 1_024},
-    "r2c2": {"smoke": 16, "reduced": 96, "workstation": 1_024, "paper": 2_048},
-}
-DEPTH = {
-    "bart": {"smoke": 1, "reduced": 1, "workstation": 6, "paper": 12},
-    "r2c2": {"smoke": 1, "reduced": 2, "workstation": 10, "paper": 22},
-}
-HEADS = {
-    "bart": {"smoke": 2, "reduced": 4, "workstation": 8, "paper": 16},
-    "r2c2": {"smoke": 2, "reduced": 8, "workstation": 16, "paper": 32},
-}
-STD = {
-    "smoke": PAPER_STD * (1_024 / 16) ** 0.5,
-    "reduced": PAPER_STD * (1_024 / 48) ** 0.5,
-    "workstation": PAPER_STD * (1_024 / 512) ** 0.5,
-    "paper": PAPER_STD,
-}
 # Of the paper's strategies those that it tries here: name in figures -> parametrization.
 STRATEGIES = {name: ALL[name] for name in ("standard", "neural-tangent")}
 DECAY = 0.01  # of the standard strategy
 WARMUP, HORIZON = 5_000, 200_000
 
-PAPER = {
+
+def std_at(width: int) -> float:
+    """The standard deviation with which the paper's C_Q, ..., C_X are as at its 1,024 units."""
+    return PAPER_STD * (1_024 / width) ** 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """One of the two models at one scale, and how long it is trained.
+
+    width: units. depth: blocks of either stack. heads: of attention.
+    std_of: the width whose standard deviation initial values have, 0 its own; R2C2's is BART's.
+    steps: of a run. evaluations: how many in a run. horizon: steps of the schedule, of which the
+        paper's share is warm-up.
+    settings: other changes to the settings at paper scale, dotted key -> value.
+    """
+
+    width: int
+    depth: int
+    heads: int
+    std_of: int = 0
+    steps: int
+    evaluations: int
+    horizon: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def at_widths(self, widths: Sequence[float]) -> "Network":
+        """At this width, with the matrices' constants."""
+        return replace(self, width=whole(only_one(widths), "it"))
+
+    @property
+    def std(self) -> float:
+        """Of initial matrices and positions, under standard of the embedding too."""
+        return std_at(self.std_of or self.width)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What it changes of SPEC under every strategy."""
+        return {
+            **self.settings,
+            "model.width": self.width,
+            "model.depth": self.depth,
+            "model.heads": self.heads,
+            "model.matrix_std": self.std,
+            "model.position_std": self.std,
+            "steps": self.steps,
+            "evaluations": self.evaluations,
+            "schedule.steps": self.horizon,
+            "schedule.warmup": max(1, round(self.horizon * WARMUP / HORIZON)),
+        }
+
+    def under(self, strategy: str) -> dict[str, Any]:
+        """What a strategy changes of SPEC for it."""
+        return {
+            "parametrization": ALL[strategy],
+            "model.embedding_std": self.std if strategy == "standard" else 1.0,
+            "optimizer.weight_decay": DECAY / shift(strategy, self.width),
+        }
+
+
+SPEC = {
     "data": {
         "dataset": "fineweb_100b",
         "batch_size": 512,
@@ -91,21 +138,17 @@ SMALL = {
     "microbatches": 1,
     "precision": "float32",
 }
-SIZES = {
-    "smoke": SMALL | {"data.batch_size": 8, "data.validation_blocks": 16},
-    "reduced": SMALL,
-    # 128 sequences * 256 tokens = 2^15 tokens a step
-    "workstation": {
-        "data.dataset": "ccnews",
-        "data.batch_size": 128,
-        "data.sequence_length": 256,
-        "data.vocab_size": 16_384,
-        "data.tokenizer": "bpe",
-        "data.validation_blocks": 256,
-        "microbatches": 2,
-        "precision": "bfloat16",
-    },
-    "paper": {},
+TINY = SMALL | {"data.batch_size": 8, "data.validation_blocks": 16}
+# 128 sequences * 256 tokens = 2^15 tokens a step
+WORKSTATION = {
+    "data.dataset": "ccnews",
+    "data.batch_size": 128,
+    "data.sequence_length": 256,
+    "data.vocab_size": 16_384,
+    "data.tokenizer": "bpe",
+    "data.validation_blocks": 256,
+    "microbatches": 2,
+    "precision": "bfloat16",
 }
 
 
@@ -113,28 +156,3 @@ def shift(strategy: str, width: int) -> float:
     """Factor on the standard learning rate, and divisor of its weight decay, in II.2.E: what gives
     the matrices the standard rate, n^3/2 for neural-tangent."""
     return 1 / matrix_factor(strategy, width)
-
-
-def settings(model: str, strategy: str, scale: str) -> dict:
-    """Changes to PAPER for a model, a strategy and a scale: dotted key -> value."""
-    width = WIDTH[model][scale]
-    return SIZES[scale] | {
-        "model.width": width,
-        "model.depth": DEPTH[model][scale],
-        "model.heads": HEADS[model][scale],
-        "model.matrix_std": STD[scale],
-        "model.position_std": STD[scale],
-        "model.embedding_std": STD[scale] if strategy == "standard" else 1.0,
-        "parametrization": ALL[strategy],
-        "optimizer.weight_decay": DECAY / shift(strategy, width),
-    }
-
-
-def lengths(steps: int, evaluations: int, horizon: int) -> dict:
-    """Settings of a run of `steps` on a schedule of `horizon`, with the paper's warm-up share."""
-    return {
-        "steps": steps,
-        "evaluations": evaluations,
-        "schedule.steps": horizon,
-        "schedule.warmup": max(1, round(horizon * WARMUP / HORIZON)),
-    }

@@ -6,87 +6,145 @@ standard_best and neural_tangent_best (ours, not at paper scale): the same run w
 
 Paper scale: our grid, from two octaves below the printed 1e-3 to one above; it grows if the best
 run is at its edge. Reduced: the grids contain the optima of eight seeds on record (2^-7 and, of
-neural-tangent, 2^-8), the quarter of each that is judged, and an octave above; they grow likewise.
-Standard's lacks 2^-8, where none of those seeds was best: a seed that is best there has its harm by
-a low rate understated.
+neural-tangent, 2^-8), the half of each that is judged, and an octave above; they grow likewise.
 """
 
-from repro.core.seeds import of_arm
-from repro.core.study import Best, Scale, Study, octaves
-from studies.effective_theory._bart import PAPER, STRATEGIES, WIDTH, lengths, settings, shift
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-CHOSEN = "the grids contain the optima of trial runs, 2^-7 or 2^-8 for both strategies"
+from repro.core.seeds import of_arm
+from repro.core.study import Best, Stage, octaves, studies
+from studies.effective_theory import _bart
+from studies.effective_theory._bart import (
+    HORIZON,
+    SMALL,
+    SPEC,
+    STRATEGIES,
+    TINY,
+    Network,
+    shift,
+)
+
 METRIC = "lowest_valid_loss"
-RATES = {
-    "smoke": [2.0**-8, 2.0**-7],
-    "reduced": [],  # each of the two has its own, and others the octaves of both
-    # The reduced 2^-7 at width 48 is 2^-10.4 at 512, where the standard rate goes as 1/width.
-    "workstation": [2.0**k for k in range(-12, -8)],
-    "paper": [1e-3 * 2.0**k for k in range(-2, 2)],
-}
-REDUCED_RATES = {
-    "standard": [2.0**-9, 2.0**-7, 2.0**-6],
-    "neural-tangent": octaves(-10, -7),
-}
-SEEDS = {
-    "smoke": [0],
-    "reduced": of_arm("effective_theory", "fig3-low-rate", 6),
-    "workstation": [20, 21, 22],
-    "paper": [0, 1, 2],
-}  # the paper: one
-BEST_SEEDS = {"smoke": [], "reduced": [10, 11], "workstation": [30, 31, 32], "paper": []}
-ROUNDS = {"smoke": 0, "reduced": 2, "workstation": 2, "paper": 3}
-LENGTHS = {
-    "smoke": lengths(4, 2, 4),
-    "reduced": lengths(200, 8, 200),
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """What is run of BART-large at one scale.
+
+    network: its sizes, and how long it is trained.
+    rates: learning rates of the matrices. own_rates: strategy -> its own, in place of them.
+    rounds: how many times a sweep may grow.
+    seeds: of the sweeps. best_seeds: of the runs at their best.
+    jobs: what one job trains: a whole "stage"; the "seeds" of a point; a "run".
+    """
+
+    network: Network
+    rates: Sequence[float]
+    own_rates: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    rounds: int = 2
+    seeds: Sequence[int]
+    best_seeds: Sequence[int] = ()
+    jobs: Literal["stage", "seeds", "run"] = "stage"
+
+    def at_widths(self, widths: Sequence[float]) -> "Swept":
+        """At this width, over the same rates."""
+        return replace(self, network=self.network.at_widths(widths))
+
+
+PAPER = Swept(
+    network=Network(
+        width=1_024,
+        depth=12,
+        heads=16,
+        steps=HORIZON,
+        evaluations=200,
+        horizon=HORIZON,
+    ),
+    rates=[1e-3 * 2.0**k for k in range(-2, 2)],
+    rounds=3,
+    seeds=[0, 1, 2],  # the paper: one
+    jobs="run",
+)
+WORKSTATION = Swept(
     # * 2^15 = 262 million tokens; a step is 28 ms of products and 32 ms of memory, a run 8 minutes;
     # 54 runs with all rounds: 7.3 hours.
-    "workstation": lengths(8_000, 40, 8_000),
-    "paper": {},
-}
+    network=Network(
+        width=512,
+        depth=6,
+        heads=8,
+        steps=8_000,
+        evaluations=40,
+        horizon=8_000,
+        settings=_bart.WORKSTATION,
+    ),
+    # The reduced 2^-7 at width 48 is 2^-10.4 at 512, where the standard rate goes as 1/width.
+    rates=octaves(-12, -9),
+    seeds=[20, 21, 22],
+    best_seeds=[30, 31, 32],
+    jobs="seeds",
+)
+REDUCED = Swept(
+    network=Network(
+        width=48,
+        depth=1,
+        heads=4,
+        steps=200,
+        evaluations=8,
+        horizon=200,
+        settings=SMALL,
+    ),
+    rates=octaves(-10, -6),  # of strategies that are none of the two
+    own_rates={"standard": octaves(-8, -6), "neural-tangent": octaves(-9, -7)},
+    seeds=of_arm("effective_theory", "fig3-half", 10),
+    best_seeds=of_arm("effective_theory", "fig4", 24),
+)
+SMOKE = Swept(
+    network=Network(
+        width=16,
+        depth=1,
+        heads=2,
+        steps=4,
+        evaluations=2,
+        horizon=4,
+        settings=TINY,
+    ),
+    rates=[2.0**-8, 2.0**-7],
+    rounds=0,
+    seeds=[0],
+)
+SCALES = {"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": PAPER}
 
 
-def sweep(strategy: str) -> Study:
+def stages(at: Swept) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    sweeps = {stage_name(each): _sweep(at, each) for each in STRATEGIES}
+    return sweeps | {f"{stage_name(each)}_best": _at_best(at, each) for each in STRATEGIES}
+
+
+def _sweep(at: Swept, strategy: str) -> Stage:
     """The sweep of one strategy."""
-
-    def grid(scale: str) -> dict:
-        factor = shift(strategy, WIDTH["bart"][scale])
-        rates = RATES[scale] or REDUCED_RATES.get(strategy, octaves(-10, -6))
-        return {"lr": [factor * lr for lr in rates], "seed": SEEDS[scale]}
-
-    return Study(
-        task="span_denoising",
-        spec=PAPER,
-        grid=grid("paper"),
-        scales={
-            scale: Scale(
-                settings("bart", strategy, scale) | LENGTHS[scale],
-                grid(scale),
-                same_job={"workstation": ("seed",), "paper": ()}.get(scale, ("lr", "seed")),
-                rounds=ROUNDS[scale],
-            )
-            for scale in LENGTHS
-        },
+    factor = shift(strategy, at.network.width)
+    rates = at.own_rates.get(strategy, at.rates)
+    return Stage(
+        at.network.changes | at.network.under(strategy),
+        {"lr": [factor * lr for lr in rates], "seed": at.seeds},
+        {"stage": ("lr", "seed"), "seeds": ("seed",), "run": ()}[at.jobs],
+        at.rounds,
         search=("lr",),
         metric=METRIC,
-        chosen_after_seeing=CHOSEN,
     )
 
 
-def at_best(strategy: str) -> Study:
+def _at_best(at: Swept, strategy: str) -> Stage:
     """Runs at a sweep's best learning rate."""
-    return Study(
-        task="span_denoising",
-        spec=PAPER | {"lr": Best(stage_name(strategy), "lr", METRIC, over=("seed",))},
-        grid={"seed": BEST_SEEDS["paper"]},
-        scales={
-            scale: Scale(
-                settings("bart", strategy, scale) | LENGTHS[scale],
-                {"seed": BEST_SEEDS[scale]},
-                same_job=() if scale == "paper" else ("seed",),
-            )
-            for scale in LENGTHS
-        },
+    return Stage(
+        at.network.changes | at.network.under(strategy),
+        {"seed": at.best_seeds},
+        () if at.jobs == "run" else ("seed",),
+        changes={"lr": Best(stage_name(strategy), "lr", METRIC, over=("seed",))},
+        unseen=True,
     )
 
 
@@ -95,7 +153,12 @@ def stage_name(strategy: str) -> str:
     return strategy.replace("-", "_")
 
 
-STAGES = {
-    **{stage_name(each): sweep(each) for each in STRATEGIES},
-    **{f"{stage_name(each)}_best": at_best(each) for each in STRATEGIES},
-}
+STAGES = studies(
+    "span_denoising",
+    SPEC,
+    stages,
+    SCALES,
+    chosen_after_seeing=(
+        "the grids contain the optima of trial runs, 2^-7 or 2^-8 for both strategies"
+    ),
+)

@@ -4,11 +4,12 @@ strategies: one block of each stack at several widths, to measure powers of the 
 """
 
 from repro.core.study import SCALES, Scale, Study
-from studies.effective_theory._bart import DEPTH, HEADS, PAPER, PAPER_STD, WIDTH
+from studies.effective_theory import _bart, bart, r2c2
+from studies.effective_theory._bart import PAPER_STD
 
 FROM_DATA = {"vocab_size": 50_265, "padding": 1, "sequence_length": 512}
 SPEC = {
-    "model": PAPER["model"],
+    "model": _bart.SPEC["model"],
     "data_settings": FROM_DATA,
     "parametrization": "SP",
     "family": "adam",
@@ -16,25 +17,22 @@ SPEC = {
     "threads": 1,
     "seed": 0,
 }
-MODELS = {
-    name: {
-        f"model.{key}": sizes[name]["paper"]
-        for key, sizes in (("width", WIDTH), ("depth", DEPTH), ("heads", HEADS))
-    }
-    for name in WIDTH
-}
+MODELS = [
+    {"model.width": n.width, "model.depth": n.depth, "model.heads": n.heads}
+    for n in (bart.PAPER.network, r2c2.PAPER.network)
+]
 STAGES = {
     "count": Study(
         "parameter_table",
         SPEC,
-        {"model": list(MODELS.values())},
+        {"model": MODELS},
         {name: Scale(same_job=("model",)) for name in SCALES},
     ),
     "strategies": Study(
         "parameter_table",
         SPEC
         | {
-            "model": PAPER["model"] | {"depth": 1},
+            "model": _bart.SPEC["model"] | {"depth": 1},
             "data_settings": FROM_DATA | {"vocab_size": 512, "sequence_length": 126},
             "draw": True,
         },

@@ -17,9 +17,12 @@ training lowers the optimum. 140 steps were set only for time.
 "Kaiming init" here means fan-in: (4d)^-1/2 for the MLP's down-projection, else d^-1/2.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from repro.core.study import Scale, octaves
+from repro.core.population import Population
+from repro.core.study import Scale, Stage, octaves, whole
 
 ADAM = {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0}
 LVP_INIT = {"embedding": "LVP", "output": "LVP"}  # d^-1/2; the matrices' is the same in muP
@@ -68,17 +71,14 @@ CHOSEN_AS_PRINTED = (
     "the positional scale, the number of steps, the batch and the generated text were chosen among "
     "prototypes whose slopes were -0.28 to -0.81; the one without LayerNorm had -0.20"
 )
-REDUCED = {
+SMALL = {
     "model.norm": "post",
-    "data.batch_size": 8,
     "data.sequence_length": 32,
     "data.vocab_size": 512,
-    "steps": 140,
-    "evaluations": 10,
     "model.head_dim": 16,
     "precision": "float32",
 }
-
+REDUCED = SMALL | {"data.batch_size": 8, "steps": 140, "evaluations": 10}
 SMOKE = REDUCED | {"steps": 10}
 
 # 64 sequences * 256 tokens * 3,000 steps = 49 million tokens, about 20 epochs of WikiText-2. At (d,
@@ -94,17 +94,49 @@ WORKSTATION_LR = octaves(-10, -3)
 # A width's sweep grows until two rates on either side of its best were tried, as many as the
 # parabola of the figures needs. At paper scale the grid is ten octaves wide already.
 SEARCH = {"search": ("lr.embedding",), "neighbourhood": ((-1,), (1,), (-2,), (2,))}
-ROUNDS = {"smoke": 0, "reduced": 0, "workstation": 2, "paper": 1}
-
-# Overnight: reduced runs over a factor of 16 in width, half octaves wherever the paper's law or a
-# rival could put an optimum, octaves beyond; seeds of no earlier run. TUNING_SEEDS choose what is
-# carried from the narrowest width, and judge nothing.
-OVERNIGHT_LR = [2.0**-8, *octaves(-7, -1.5, 0.5), 2.0**-0.5]
-OVERNIGHT_SEEDS = list(range(2000, 2010))
-TUNING_SEEDS = list(range(2010, 2020))
 
 SEEDS = list(range(100, 105))  # of reduced runs: none of the prototypes' nor of older records'
 WORKSTATION_SEEDS = [120, 121, 122]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What is run of a sweep of the embedding's rate at one scale.
+
+    widths: d. ratio: the vocabulary m over d. lr: rates of the embedding. seeds: of each.
+    steps: of a run. batch: sequences a step. evaluations: how many in a run.
+    settings: other changes to the settings at paper scale, dotted key -> value.
+    rounds: how many times a width's sweep may grow. same_job: axes along which runs share a job.
+    population: settings that seeds draw.
+    """
+
+    widths: Sequence[int]
+    ratio: int = 8
+    lr: Sequence[float]
+    seeds: Sequence[int]
+    steps: int
+    batch: int
+    evaluations: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rounds: int = 0
+    same_job: tuple[str, ...] = ("lr.embedding", "seed")
+    population: Population | None = None
+
+    def at_widths(self, widths: Sequence[float]) -> "Sweep":
+        """At these d, with their vocabularies."""
+        return replace(self, widths=[whole(width, "it") for width in widths])
+
+
+def swept(at: Sweep) -> Stage:
+    """The runs of a sweep at one scale."""
+    grid = {
+        "size": [{"model.width": d, "data.vocab_size": at.ratio * d} for d in at.widths],
+        "lr.embedding": at.lr,
+        "seed": at.seeds,
+    }
+    lengths = {"data.batch_size": at.batch, "steps": at.steps, "evaluations": at.evaluations}
+    settings = {**at.settings, **lengths}
+    return Stage(settings, grid, at.same_job, at.rounds, population=at.population, **SEARCH)
 
 
 def without_runs(scale: Scale) -> Scale:

@@ -6,14 +6,16 @@ The suite's other sweeps of the decoder have one, a choice made when the slopes 
 
 from dataclasses import replace
 
-from studies.embedding_lr._decoder import OVERNIGHT_SEEDS, without_runs
-from studies.embedding_lr.width_and_vocabulary import sweep
+from repro.core.spec import override
+from repro.core.study import studies
+from studies.embedding_lr import _decoder
+from studies.embedding_lr.figure3 import AS_PRINTED
+from studies.embedding_lr.width_and_vocabulary import SWEEPS, changed, stages
 
-whole = sweep(changes={"model.norm": "none"})
-night = whole.scales["overnight"]
-scales = {
-    # There the main sweep is as printed; at reduced scale `figure3` is.
-    **{name: without_runs(whole.scales[name]) for name in ("reduced", "workstation", "paper")},
-    "overnight": replace(night, grid={**night.grid, "seed": OVERNIGHT_SEEDS[:8]}),
-}
-STUDY = replace(whole, scales=whole.scales | scales)
+AS_SWEPT = {name: changed(at, AS_PRINTED) for name, at in SWEEPS.items()}
+# There the main sweep is as printed; at reduced scale `figure3` is.
+NONE = {name: replace(AS_SWEPT[name], seeds=[]) for name in ("reduced", "workstation", "paper")}
+NIGHT = replace(AS_SWEPT["overnight"], seeds=[*range(2000, 2008)])
+SCALES = AS_SWEPT | NONE | {"overnight": NIGHT}
+SPEC = override(_decoder.PAPER, AS_PRINTED)
+STUDY = studies("language_model", SPEC, stages, SCALES, chosen_after_seeing=_decoder.CHOSEN)[""]

@@ -6,11 +6,13 @@ The constant of a rule is chosen on them, and carried to the largest width of
 
 from dataclasses import replace
 
-from studies.embedding_lr._decoder import TUNING_SEEDS, without_runs
-from studies.embedding_lr.width_and_vocabulary import sweep
+from repro.core.study import studies
+from studies.embedding_lr import _decoder
+from studies.embedding_lr.width_and_vocabulary import OVERNIGHT, SWEEPS, stages
 
-whole = sweep()
-night = whole.scales["overnight"]
-narrowest = replace(night, grid=night.grid | {"size": night.grid["size"][:1], "seed": TUNING_SEEDS})
-scales = {name: without_runs(scale) for name, scale in whole.scales.items()}
-STUDY = replace(whole, scales=scales | {"overnight": narrowest})
+NONE = {name: replace(at, seeds=[]) for name, at in SWEEPS.items()}
+NARROWEST = replace(OVERNIGHT, widths=OVERNIGHT.widths[:1], seeds=[*range(2010, 2020)])
+SCALES = NONE | {"overnight": NARROWEST}
+STUDY = studies(
+    "language_model", _decoder.PAPER, stages, SCALES, chosen_after_seeing=_decoder.CHOSEN
+)[""]

@@ -8,66 +8,71 @@ embedding_alone: the positional encoding keeps its root mean square d^-1/2, so t
 init is all that changes.
 with_positions: the positional encoding is as large as the embedding, as in Figure 3's sweep: two
 things change.
-Their optima lie higher, and so do their grids. Nothing is judged of the latter: it is a control,
-run at paper scale alone. Neither is run at reduced scale, where the former told no test, nor
-overnight: by the noise on record its tests would not have had a power of 0.9.
+small: standard deviation d^-1/2, on the seeds of the first; Figure 3's main sweep, where it is run,
+stands in its place.
+Their optima lie higher, and so do their grids. Nothing is judged of the second: it is a control,
+run at paper scale alone. At the default scale the network is as printed, at two widths.
 """
 
+from dataclasses import dataclass, replace
+
+from repro.core.seeds import of_arm
 from repro.core.spec import override
-from repro.core.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import (
-    CHOSEN,
-    PAPER,
-    ROUNDS,
-    SEARCH,
-    SMOKE,
-    SP_EMBEDDING,
-    WORKSTATION,
-    WORKSTATION_SEEDS,
-    size,
+from repro.core.study import Stage, octaves, studies
+from studies.embedding_lr import width_and_vocabulary
+from studies.embedding_lr._decoder import CHOSEN, PAPER, SP_EMBEDDING, Sweep, swept
+from studies.embedding_lr.figure3 import AS_PRINTED
+from studies.embedding_lr.width_and_vocabulary import changed
+
+ALONE = override(PAPER, {"init.embedding": "SP"})
+WITH_POSITIONS = override(PAPER, SP_EMBEDDING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forms:
+    """What is run of the forms at one scale."""
+
+    embedding_alone: Sweep
+    with_positions: Sweep
+    small: Sweep
+
+
+def without(at: Sweep) -> Sweep:
+    """A form that is not run."""
+    return replace(at, seeds=[])
+
+
+def of_main(alone: Sweep, positions: Sweep) -> Forms:
+    """Both forms, at a scale that has Figure 3's main sweep."""
+    return Forms(embedding_alone=alone, with_positions=positions, small=without(alone))
+
+
+PRINTED = replace(
+    changed(width_and_vocabulary.REDUCED, AS_PRINTED),
+    widths=[16, 64],
+    seeds=of_arm("embedding_lr", "init", 4),
 )
-
-
-def sweep(changes: dict, judged: bool) -> Study:
-    """The sweep with these changes to the paper's settings. judged: whether a claim is about it."""
-    return Study(
-        task="language_model",
-        spec=override(PAPER, changes),
-        grid={
-            "size": [size(k) for k in range(8, 13)],
-            "lr.embedding": octaves(-10, 0, 0.5),
-            "seed": [0, 1, 2],
-        },
-        scales={
-            "smoke": Scale(
-                SMOKE,
-                {
-                    "size": [size(k) for k in (5, 6)],
-                    "lr.embedding": octaves(-6, 2, 4),
-                    "seed": [0, 1],
-                },
-                same_job=("size", "lr.embedding", "seed"),
-            ),
-            "reduced": Scale(grid={"seed": []}),
-            "overnight": Scale(grid={"seed": []}),
-            "workstation": Scale(
-                WORKSTATION,
-                {
-                    "size": [size(k) for k in range(7, 12)],
-                    "lr.embedding": octaves(-8, -1),
-                    "seed": WORKSTATION_SEEDS if judged else [],
-                },
-                same_job=("seed",),
-                rounds=ROUNDS["workstation"],
-            ),
-            "paper": Scale(rounds=ROUNDS["paper"]),
-        },
-        chosen_after_seeing=CHOSEN,
-        **SEARCH,
-    )
-
-
-STAGES = {
-    "embedding_alone": sweep({"init.embedding": "SP"}, judged=True),
-    "with_positions": sweep(SP_EMBEDDING, judged=False),
+HIGH, LOW = (replace(PRINTED, lr=octaves(*ends)) for ends in ((-6, 0), (-7, -1)))
+TINY = replace(width_and_vocabulary.SMOKE, lr=octaves(-6, 2, 4))
+NONE = without(width_and_vocabulary.REDUCED)
+SHORT = replace(width_and_vocabulary.WORKSTATION, lr=octaves(-8, -1))
+WHOLE = replace(width_and_vocabulary.PAPER, lr=octaves(-10, 0, 0.5))
+SCALES = {
+    "smoke": of_main(TINY, TINY),
+    "reduced": Forms(embedding_alone=HIGH, with_positions=without(HIGH), small=LOW),
+    "overnight": of_main(NONE, NONE),
+    "workstation": of_main(SHORT, without(SHORT)),
+    "paper": of_main(WHOLE, WHOLE),
 }
+
+
+def stages(at: Forms) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    return {
+        "embedding_alone": replace(swept(at.embedding_alone), changes=ALONE),
+        "with_positions": replace(swept(at.with_positions), changes=WITH_POSITIONS),
+        "small": replace(swept(at.small), changes=PAPER),
+    }
+
+
+STAGES = studies("language_model", {}, stages, SCALES, chosen_after_seeing=CHOSEN)

@@ -3,82 +3,84 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from repro.core.spec import override
-from repro.core.study import Scale, Study, octaves
-from studies.embedding_lr._decoder import (
-    CHOSEN,
-    OVERNIGHT_LR,
-    OVERNIGHT_SEEDS,
-    PAPER,
-    REDUCED,
-    ROUNDS,
-    SEARCH,
-    SEEDS,
-    SMOKE,
-    WORKSTATION,
-    WORKSTATION_LR,
-    WORKSTATION_SEEDS,
-    size,
-    without_runs,
+from repro.core.study import Stage, Study, octaves, studies
+from studies.embedding_lr import _decoder
+from studies.embedding_lr._decoder import CHOSEN, SEEDS, Sweep, swept
+
+PAPER = Sweep(
+    widths=[2**k for k in range(8, 13)],
+    lr=octaves(-12, -2, 0.5),
+    seeds=[0, 1, 2],
+    steps=10_000,
+    batch=256,
+    evaluations=100,
+    rounds=1,
+    same_job=(),
 )
+WORKSTATION = Sweep(
+    widths=[2**k for k in range(7, 12)],
+    lr=_decoder.WORKSTATION_LR,
+    seeds=_decoder.WORKSTATION_SEEDS,
+    steps=3_000,
+    batch=64,
+    evaluations=30,
+    rounds=2,
+    same_job=("seed",),
+)
+REDUCED = Sweep(
+    widths=[16, 32, 64, 128],
+    lr=octaves(-8, 0),
+    seeds=SEEDS,
+    steps=140,
+    batch=8,
+    evaluations=10,
+    settings=_decoder.SMALL,
+)
+# Over a factor of 16 in width, half octaves wherever the paper's law or a rival could put an
+# optimum, octaves beyond; seeds of no earlier run.
+OVERNIGHT = replace(
+    REDUCED,
+    widths=[16, 32, 64, 128, 256],
+    lr=[2.0**-8, *octaves(-7, -1.5, 0.5), 2.0**-0.5],
+    seeds=[*range(2000, 2010)],
+)
+SMOKE = replace(
+    REDUCED,
+    widths=[32, 64],
+    lr=octaves(-8, 0, 4),
+    seeds=[0, 1],
+    steps=10,
+    same_job=("size", "lr.embedding", "seed"),
+)
+SWEEPS = {
+    "smoke": SMOKE,
+    "reduced": REDUCED,
+    "overnight": OVERNIGHT,
+    "workstation": WORKSTATION,
+    "paper": PAPER,
+}
 
 
-def sweep(ratio: int = 8, changes: Mapping = MappingProxyType({})) -> Study:
+def stages(at: Sweep) -> dict[str, Stage]:
+    """The one stage at one scale."""
+    return {"": swept(at)}
+
+
+def changed(at: Sweep, changes: Mapping[str, Any]) -> Sweep:
+    """A sweep with other settings, dotted key -> value."""
+    return replace(at, settings={**at.settings, **changes})
+
+
+def sweep(ratio: int = 8, changes: Mapping[str, Any] = MappingProxyType({})) -> Study:
     """The sweep at m = ratio * d. changes: settings, dotted key -> value."""
-    return Study(
-        task="language_model",
-        spec=override(PAPER, changes),
-        grid={
-            "size": [size(k, ratio) for k in range(8, 13)],
-            "lr.embedding": octaves(-12, -2, 0.5),
-            "seed": [0, 1, 2],
-        },
-        scales={
-            "smoke": Scale(
-                {**SMOKE, **changes},
-                {
-                    "size": [size(k, ratio) for k in (5, 6)],
-                    "lr.embedding": octaves(-8, 0, 4),
-                    "seed": [0, 1],
-                },
-                same_job=("size", "lr.embedding", "seed"),
-            ),
-            "reduced": Scale(
-                {**REDUCED, **changes},
-                {
-                    "size": [size(k, ratio) for k in (4, 5, 6, 7)],
-                    "lr.embedding": octaves(-8, 0),
-                    "seed": SEEDS,
-                },
-                same_job=("lr.embedding", "seed"),
-            ),
-            "overnight": Scale(
-                {**REDUCED, **changes},
-                {
-                    "size": [size(k, ratio) for k in (4, 5, 6, 7, 8)],
-                    "lr.embedding": OVERNIGHT_LR,
-                    "seed": OVERNIGHT_SEEDS,
-                },
-                same_job=("lr.embedding", "seed"),
-            ),
-            "workstation": Scale(
-                WORKSTATION,
-                {
-                    "size": [size(k, ratio) for k in range(7, 12)],
-                    "lr.embedding": WORKSTATION_LR,
-                    "seed": WORKSTATION_SEEDS,
-                },
-                same_job=("seed",),
-                rounds=ROUNDS["workstation"],
-            ),
-            "paper": Scale(rounds=ROUNDS["paper"]),
-        },
-        chosen_after_seeing=CHOSEN,
-        **SEARCH,
-    )
+    scales = {name: replace(changed(at, changes), ratio=ratio) for name, at in SWEEPS.items()}
+    spec = override(_decoder.PAPER, changes)
+    return studies("language_model", spec, stages, scales, chosen_after_seeing=CHOSEN)[""]
 
 
-WHOLE = sweep()
 # At the default scale the slope is `figure3`'s, of the network as printed.
-STUDY = replace(WHOLE, scales={**WHOLE.scales, "reduced": without_runs(WHOLE.scales["reduced"])})
+SCALES = SWEEPS | {"reduced": replace(REDUCED, seeds=[])}
+STUDY = studies("language_model", _decoder.PAPER, stages, SCALES, chosen_after_seeing=CHOSEN)[""]

@@ -17,8 +17,10 @@ get none stay at zero), shrink.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from repro.core.study import OVERNIGHT, Best, Checkpoint, Scale, Study, octaves
+from repro.core.study import Best, Checkpoint, Stage, octaves, only_one, whole
 
 SHRINK = "shrink"
 WAYS = {
@@ -35,114 +37,102 @@ TRIED = {"start.level": octaves(-4, 0), "start.shrink": [0.5, 0.75, 1.0]}
 CHOSEN = "levels and rates reach beyond where pilots, on no seed that is judged, had their best"
 
 
-def ways(
-    network: str,
-    spec: Mapping,
-    names: Sequence[str],
-    *,
-    targets: Mapping[str, int],
-    scales: Mapping[str, Mapping],
-    steps: Mapping[str, Sequence[int]],
-    window: Mapping[str, int],
-    rates: Mapping[str, Sequence[float]],
-    seeds: Mapping[str, Sequence[int]],
-) -> dict[str, Study]:
-    """Stage name, which begins with the network's -> Study.
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """What is run at one scale to grow one network.
 
-    spec: of `warm_start`, from scratch. names: of WAYS. targets: scale -> width. scales: scale ->
-    its changes of the spec. steps: scale -> the smaller budget and, where it is tried, the larger,
-    whole multiples of the window. window: scale -> steps over which a final loss is a mean, and
-    between evaluations. The larger budget is tried by shrinking and the factor 2 alone.
+    target: the width grown to, in units. settings: other changes to the network's, dotted key ->
+        value.
+    steps: the smaller budget and, where it is tried, the larger, by shrinking and the factor 2
+        alone; whole multiples of the window.
+    window: steps over which a final loss is a mean, and between evaluations.
+    rates: learning rates. seeds: of what is judged.
     """
 
-    def budget(scale: str, number: int) -> dict:
-        return {"steps": number, "evaluations": number // window[scale]}
+    target: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    steps: Sequence[int]
+    window: int
+    rates: Sequence[float]
+    seeds: Sequence[int]
 
-    def cells(scale: str, name: str) -> list[dict]:
-        low, *larger = steps[scale]
-        widths = [targets[scale] // factor for factor in FACTORS]
-        pairs = [(width, low) for width in widths]
-        pairs += [(widths[0], number) for number in larger if name == SHRINK]
-        return [{"start.width": width, **budget(scale, number)} for width, number in pairs]
+    def at_widths(self, widths: Sequence[float]) -> "Growth":
+        """Of a target of this width, grown from bases narrower by the same factors."""
+        narrowest = whole(only_one(widths) / FACTORS[-1], "its narrowest base")
+        return replace(self, target=narrowest * FACTORS[-1])
 
-    def long(scale: str) -> list[dict]:
-        return [budget(scale, round(LONGER * number)) for number in steps[scale]]
 
-    def stage(changes: Mapping, grid, width=targets.get) -> Study:
-        """grid, width: of a scale."""
-        of = {name: grid(name) for name in scales}
-        return Study(
-            task="warm_start",
-            spec={**spec, **changes},
-            grid=of["paper"],
-            chosen_after_seeing=CHOSEN,
-            scales={
-                name: Scale(
-                    {**scales[name], "model.width": width(name)},
-                    of[name],
-                    same_job=tuple(of[name]),
-                    window=window[name],
-                )
-                for name in scales
-            },
+def ways(network: str, spec: Mapping, names: Sequence[str], at: Growth) -> dict[str, Stage]:
+    """Stage name, which begins with the network's -> its runs at one scale.
+
+    spec: of `warm_start`, from scratch. names: of WAYS.
+    """
+
+    def stage(changes: Mapping, grid: Mapping[str, Sequence], width: int = at.target) -> Stage:
+        settings = {**at.settings, "model.width": width}
+        return Stage(
+            settings,
+            grid,
+            same_job=tuple(grid),
+            window=at.window,
+            changes={**spec, **changes},
         )
 
-    from_base = Checkpoint(
+    longer = [_budget(at, round(LONGER * number)) for number in at.steps]
+    stages = {
+        "tune": stage(
+            {},
+            {"lr": at.rates, "budget": [_budget(at, number) for number in at.steps]},
+            at.target // FACTORS[-1],
+        ),
+        "base": stage(
+            {"lr": Best(f"{network}_tune", "lr"), "evaluations": 1},
+            {"model.width": _widths(at), "steps": at.steps, "seed": BASES},
+        ),
+    }
+    for name in names:
+        own = {key: TRIED[key] for key in WAYS[name].values() if key in TRIED}
+        best = {key: Best(f"{network}_rates_{name}", key, over=("seed",)) for key in ("lr", *own)}
+        cells = {"cell": _cells(at, name)}
+        stages[f"rates_{name}"] = stage(
+            {"start": _start(network, name, dict.fromkeys(own, 0.0))},
+            {"lr": at.rates, **own, **cells, "seed": TUNING},
+        )
+        stages[name] = stage(
+            {"start": _start(network, name, best), "lr": best["lr"]}, {**cells, "seed": at.seeds}
+        )
+    stages["rates_scratch"] = stage({}, {"lr": at.rates, "budget": longer, "seed": TUNING})
+    stages["scratch"] = stage(
+        {"lr": Best(f"{network}_rates_scratch", "lr", over=("seed",))},
+        {"budget": longer, "seed": at.seeds},
+    )
+    return {f"{network}_{name}": found for name, found in stages.items()}
+
+
+def _budget(at: Growth, steps: int) -> dict[str, int]:
+    return {"steps": steps, "evaluations": steps // at.window}
+
+
+def _widths(at: Growth) -> list[int]:
+    return [at.target // factor for factor in FACTORS]
+
+
+def _cells(at: Growth, way: str) -> list[dict[str, int]]:
+    """The bases that a way grows: their widths, each with its budget."""
+    low, *larger = at.steps
+    widths = _widths(at)
+    pairs = [(width, low) for width in widths]
+    pairs += [(widths[0], number) for number in larger if way == SHRINK]
+    return [{"start.width": width, **_budget(at, number)} for width, number in pairs]
+
+
+def _start(network: str, way: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """A start from the base of the run's width and steps. own: values of the way's own settings."""
+    base = Checkpoint(
         f"{network}_base",
         "median",
         over=("seed",),
         join={"model.width": "start.width", "steps": "steps"},
     )
-    fixed = {"checkpoint": from_base, "width": 0, "noise": "gaussian", "convention": "paper"}
-    stages = {
-        "tune": stage(
-            {},
-            lambda s: {"lr": rates[s], "budget": [budget(s, number) for number in steps[s]]},
-            lambda s: targets[s] // FACTORS[-1],
-        ),
-        "base": stage(
-            {"lr": Best(f"{network}_tune", "lr"), "evaluations": 1},
-            lambda s: {
-                "model.width": [targets[s] // k for k in FACTORS],
-                "steps": steps[s],
-                "seed": BASES,
-            },
-        ),
-    }
-    for name in names:
-        way = WAYS[name]
-        own = {key: value for key, value in way.items() if value in TRIED}
-        best = {
-            key: Best(f"{network}_rates_{name}", key, over=("seed",))
-            for key in ("lr", *own.values())
-        }
-        stages[f"rates_{name}"] = stage(
-            {"start": {**fixed, **way, **dict.fromkeys(own, 0.0)}},
-            lambda s, name=name, own=own: {
-                "lr": rates[s],
-                **{key: TRIED[key] for key in own.values()},
-                "cell": cells(s, name),
-                "seed": TUNING,
-            },
-        )
-        stages[name] = stage(
-            {
-                "start": {**fixed, **way, **{key: best[value] for key, value in own.items()}},
-                "lr": best["lr"],
-            },
-            lambda s, name=name: {"cell": cells(s, name), "seed": seeds[s]},
-        )
-    stages["rates_scratch"] = stage(
-        {}, lambda s: {"lr": rates[s], "budget": long(s), "seed": TUNING}
-    )
-    stages["scratch"] = stage(
-        {"lr": Best(f"{network}_rates_scratch", "lr", over=("seed",))},
-        lambda s: {"budget": long(s), "seed": seeds[s]},
-    )
-    return {f"{network}_{name}": study for name, study in stages.items()}
-
-
-def nights(of: Mapping[str, object]) -> dict:
-    """What a scale has, also for the scales that are its night: overnight, and the paper's, whose
-    sizes were not read."""
-    return {**of, "paper": of[OVERNIGHT]}
+    its = {key: own.get(value, value) for key, value in WAYS[way].items()}
+    return {"checkpoint": base, "width": 0, "noise": "gaussian", "convention": "paper", **its}

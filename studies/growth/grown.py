@@ -7,9 +7,12 @@ gpt2_<stage>: on text, a target of width 32. The smaller budget shows it five to
     over the axis that grows, which zeros would change: `zeros` is refused.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 from repro.core.seeds import of_arm
-from repro.core.study import octaves
-from studies.growth._ways import WAYS, nights, ways
+from repro.core.study import Stage, octaves, studies
+from studies.growth._ways import CHOSEN, WAYS, Growth, ways
 from widthwise.parametrization import KINDS
 
 MLP = {
@@ -78,42 +81,65 @@ GPT2 = {
 }
 # Network -> the ways to grow it.
 NAMES = {"mlp": (*WAYS,), "gpt2": tuple(name for name in WAYS if name != "zeros")}
-STAGES = ways(
-    "mlp",
-    MLP,
-    NAMES["mlp"],
-    targets=nights({"smoke": 64, "reduced": 64, "overnight": 128}),
-    scales=nights({"smoke": {}, "reduced": {}, "overnight": {}}),
-    # Of the target's parameters, 12 thousand; at the width 128 of the night they are 41 thousand.
-    steps=nights({"smoke": [24, 48], "reduced": [240, 720], "overnight": [720, 2_880]}),
-    window=nights({"smoke": 12, "reduced": 24, "overnight": 72}),
-    rates=nights(
-        {"smoke": octaves(-6, -6), "reduced": octaves(-8, -3), "overnight": octaves(-8, -3)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grown:
+    """What is run at one scale, of either network."""
+
+    mlp: Growth
+    gpt2: Growth
+
+    def at_widths(self, widths: Sequence[float]) -> "Grown":
+        """Of targets of this width."""
+        return Grown(mlp=self.mlp.at_widths(widths), gpt2=self.gpt2.at_widths(widths))
+
+
+REDUCED = Grown(
+    mlp=Growth(
+        target=64,
+        steps=[240, 720],  # the target has 12 thousand parameters
+        window=24,
+        rates=octaves(-8, -3),
+        seeds=of_arm("growth", "mlp-fair", 6),
     ),
-    seeds=nights(
-        {
-            "smoke": [0, 1],
-            "reduced": of_arm("growth", "mlp-fair", 6),
-            "overnight": of_arm("growth", "mlp-night", 6),
-        }
-    ),
-)
-STAGES |= ways(
-    "gpt2",
-    GPT2,
-    NAMES["gpt2"],
-    targets=nights({"smoke": 32, "reduced": 32, "overnight": 64}),
-    scales=nights({"smoke": {}, "reduced": {}, "overnight": {"data.batch_size": 32}}),
-    steps=nights({"smoke": [4, 8], "reduced": [300], "overnight": [500, 2_300]}),
-    window=nights({"smoke": 2, "reduced": 30, "overnight": 50}),
-    rates=nights(
-        {"smoke": octaves(-6, -6), "reduced": octaves(-8, -4), "overnight": octaves(-8, -4)}
-    ),
-    seeds=nights(
-        {
-            "smoke": [0, 1],
-            "reduced": of_arm("growth", "gpt2-fair", 7),
-            "overnight": of_arm("growth", "gpt2-night", 4),
-        }
+    gpt2=Growth(
+        target=32,
+        steps=[300],
+        window=30,
+        rates=octaves(-8, -4),
+        seeds=of_arm("growth", "gpt2-fair", 7),
     ),
 )
+OVERNIGHT = Grown(
+    mlp=replace(
+        REDUCED.mlp,
+        target=128,
+        steps=[720, 2_880],  # the target has 41 thousand parameters
+        window=72,
+        seeds=of_arm("growth", "mlp-night", 6),
+    ),
+    gpt2=replace(
+        REDUCED.gpt2,
+        target=64,
+        settings={"data.batch_size": 32},
+        steps=[500, 2_300],
+        window=50,
+        seeds=of_arm("growth", "gpt2-night", 4),
+    ),
+)
+SMOKE = Grown(
+    mlp=Growth(target=64, steps=[24, 48], window=12, rates=octaves(-6, -6), seeds=[0, 1]),
+    gpt2=Growth(target=32, steps=[4, 8], window=2, rates=octaves(-6, -6), seeds=[0, 1]),
+)
+# The paper's sizes were not read: what runs overnight stands for them.
+SCALES = {"smoke": SMOKE, "reduced": REDUCED, "overnight": OVERNIGHT, "paper": OVERNIGHT}
+
+
+def stages(at: Grown) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    mlp, gpt2 = ways("mlp", MLP, NAMES["mlp"], at.mlp), ways("gpt2", GPT2, NAMES["gpt2"], at.gpt2)
+    return mlp | gpt2
+
+
+STAGES = studies("warm_start", {}, stages, SCALES, chosen_after_seeing=CHOSEN)

@@ -15,27 +15,20 @@ new ones at reduced scale.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from repro.core.study import OVERNIGHT, Best, Scale, Study, octaves
+from repro.core.study import Best, Stage, octaves
 
 CHOSEN = "sizes, steps and grids are a prototype's, whose slopes and losses were known"
 MORE = f"{CHOSEN}; six seeds instead of three, new ones, because three had told too little"
 ONE_SEEN = f"{CHOSEN}; of this workload one trial of another seed was seen"
-# Scale -> seeds of the proxy, and of the wide models.
-SEEDS: dict[str, tuple[list[int], list[int]]] = {
-    "smoke": ([400, 401], [410, 411]),
-    "reduced": ([*range(760, 766)], [*range(770, 776)]),
-    "workstation": ([420, 421, 422], [430, 431, 432]),
-    "paper": ([400, 401, 402], [410, 411, 412]),
-}
-NIGHT = ([*range(3000, 3008)], [*range(3010, 3018)])  # of none that was looked at before
-ROUNDS = {"smoke": 0, "reduced": 2, OVERNIGHT: 2, "workstation": 2, "paper": 3}
 ALL = ("SP", "muP", "LVP", "full-alignment", "u-muP")
 # A readout that is the embedding transposed has one rate for both; the others ask for two.
 TIED = ("SP", "muP")
-RATIOS = [1.0, 4.0, 16.0, 64.0]
-DECAYS = [0.0, 0.1, 0.4]
 DECAY = "optimizer.weight_decay"
+FREE = ("model.width", "lr", "embedding_ratio", "seed")
+CROSSWISE = ((-1, 0), (1, 0), (0, -1), (0, 1))
 ADAMW = {
     "name": "adamw",
     "betas": [0.9, 0.95],
@@ -56,78 +49,75 @@ RUN = {
 }
 
 
-def workload(
-    spec: Mapping,
-    *,
-    widths: Mapping[str, Sequence[float]],
-    scales: Mapping[str, Mapping],
-    lr: Mapping[str, Sequence[float]],
-    parametrizations: Sequence[str] = ALL,
-    ratios: Sequence[float] = RATIOS,
-    night: Mapping[str, Sequence[float]] | None = None,
-    chosen: str = ONE_SEEN,
-) -> dict[str, Study]:
-    """Stage name -> Study.
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """What is run of a workload at one scale.
 
-    spec: of task `transfer` at paper scale, without what RUN has. scales: scale -> its changes.
-    widths: scale -> the proxy's and the wide ones'. lr: scale -> learning rates.
-    parametrizations: those defined for the model. ratios: see RATIOS. night: `widths`, `lr` and
-    `ratios` of a night, whose runs are else those of reduced scale; none of a workload that is left
-    out of nights. chosen: of `Study`'s `chosen_after_seeing`.
+    widths: the proxy's, then those of the wide models, in units. steps: of a run.
+    settings: other changes to the workload's settings at paper scale, dotted key -> value.
+    lr: learning rates. ratios: of the embedding's to the others, which the proxy tries.
+    decays: weight decays that the proxy tries.
+    parametrizations: of the wide models, those that are defined for them.
+    rounds: how many times a sweep may grow. proxy_seeds, wide_seeds: of either stage.
+    jobs: what one job trains: a whole "stage"; the proxy's, and a "line" of rates of the wide
+        models; the "seeds" of a point; a "run".
     """
-    whole = {**RUN, **spec}
-    at_night = {"widths": widths["reduced"], "lr": lr["reduced"], "ratios": ratios, **(night or {})}
-    widths = {**widths, OVERNIGHT: at_night["widths"]}
-    lr = {**lr, OVERNIGHT: at_night["lr"]}
-    seeds = {**SEEDS, OVERNIGHT: NIGHT if night else ([], [])}
-    scales = {**scales, OVERNIGHT: scales["reduced"]}
-    free = ("model.width", "lr", "embedding_ratio", "seed")
 
-    def scale(name: str, grid: Mapping, same_job: tuple[str, ...], **taken) -> Scale:
-        """taken: settings that are chosen among other runs."""
-        jobs = {"smoke": tuple(grid), "workstation": ("seed",), "paper": ()}
-        changes = {**scales[name], "model.base_width": widths[name][0], **taken}
-        return Scale(changes, grid, jobs.get(name, same_job), ROUNDS[name])
+    widths: Sequence[float] = ()
+    steps: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    lr: Sequence[float] = ()
+    ratios: Sequence[float] = (1.0, 4.0, 16.0, 64.0)
+    decays: Sequence[float] = (0.0,)
+    parametrizations: Sequence[str] = ALL
+    rounds: int = 2
+    proxy_seeds: Sequence[int] = ()
+    wide_seeds: Sequence[int] = ()
+    jobs: Literal["stage", "line", "seeds", "run"] = "line"
 
-    def proxy(name: str) -> Scale:
-        few = {"smoke": ratios[:2], OVERNIGHT: at_night["ratios"]}.get(name, ratios)
-        grid = {
-            "model.width": widths[name][:1],
-            DECAY: DECAYS if name == "paper" else [0.0],
-            "lr": lr[name],
-            "embedding_ratio": few,
-            "seed": seeds[name][0],
-        }
-        return scale(name, grid, tuple(grid))
 
-    def wide(name: str) -> Scale:
-        grid = {
-            "parametrization": parametrizations,
-            "model.width": widths[name][1:],
-            "lr": lr[name],
-            "seed": seeds[name][1],
-        }
-        taken = {DECAY: Best("proxy", DECAY, over=free)} if name == "paper" else {}
-        return scale(name, grid, ("lr", "seed"), **taken)
-
-    def study(of, changes: Mapping, search: tuple, neighbourhood) -> Study:
-        made = {name: of(name) for name in scales}
-        return Study(
-            task="transfer",
-            spec={**whole, **changes},
-            grid=made["paper"].grid,
-            scales=made,
-            search=search,
-            neighbourhood=neighbourhood,
-            chosen_after_seeing=chosen,
-        )
-
-    crosswise = ((-1, 0), (1, 0), (0, -1), (0, 1))
-    tuned = Best("proxy", "embedding_ratio", over=free)
-    return {
-        "proxy": study(proxy, {}, ("lr", "embedding_ratio"), crosswise),
-        "wide": study(wide, {"embedding_ratio": tuned}, ("lr",), None),
+def stages(at: Workload) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    base, *wider = at.widths
+    proxy = {
+        "model.width": [base],
+        DECAY: [*at.decays],
+        "lr": at.lr,
+        "embedding_ratio": at.ratios,
+        "seed": at.proxy_seeds,
     }
+    wide = {
+        "parametrization": at.parametrizations,
+        "model.width": wider,
+        "lr": at.lr,
+        "seed": at.wide_seeds,
+    }
+    settings = {**at.settings, "steps": at.steps, "model.base_width": base}
+    decay = {DECAY: Best("proxy", DECAY, over=FREE)} if len(at.decays) > 1 else {}
+    tuned = Best("proxy", "embedding_ratio", over=FREE)
+    return {
+        "proxy": Stage(
+            settings,
+            proxy,
+            _jobs(at, proxy, tuple(proxy)),
+            at.rounds,
+            search=("lr", "embedding_ratio"),
+            neighbourhood=CROSSWISE,
+        ),
+        "wide": Stage(
+            {**settings, **decay},
+            wide,
+            _jobs(at, wide, ("lr", "seed")),
+            at.rounds,
+            changes={"embedding_ratio": tuned},
+            search=("lr",),
+        ),
+    }
+
+
+def _jobs(at: Workload, grid: Mapping, line: tuple[str, ...]) -> tuple[str, ...]:
+    """The axes along which runs share a job."""
+    return {"stage": tuple(grid), "line": line, "seeds": ("seed",), "run": ()}[at.jobs]
 
 
 TEXT = {
@@ -139,19 +129,52 @@ TEXT = {
     "validation_blocks": 0,
 }
 SHORT_TEXT = {"data.batch_size": 8, "data.sequence_length": 32, "data.vocab_size": 512}
-# On a workstation a run sees 64 sequences * 256 tokens * 2,000 steps = 33 million tokens of the 1.0
-# billion there are. The decoder's five widths take 4 to 81 s a run, the MLP's 2 s: 5.9 and 0.3
-# hours. Rates: those around the reduced optimum, 2^-6, and lower ones, because SP's falls as
-# 1/width and longer runs take less.
-WORKSTATION = {
-    "data.dataset": "fineweb_head",
-    "data.batch_size": 64,
-    "data.vocab_size": 8_192,
-    "steps": 2_000,
-}
-LR = {
-    "smoke": octaves(-7, -5, 2),
-    "reduced": octaves(-9, -4),
-    "workstation": octaves(-12, -6),
-    "paper": octaves(-13, -6, 0.5),
-}
+LONG_TEXT = {"data.dataset": "fineweb_head", "data.batch_size": 64, "data.vocab_size": 8_192}
+# What the workloads share at a scale: rounds, seeds and jobs, and the rates of those on text.
+PAPER = Workload(
+    steps=10_000,
+    lr=octaves(-13, -6, 0.5),
+    decays=[0.0, 0.1, 0.4],
+    rounds=3,
+    proxy_seeds=[400, 401, 402],
+    wide_seeds=[410, 411, 412],
+    jobs="run",
+)
+# A run sees 64 sequences * 256 tokens * 2,000 steps = 33 million tokens of the 1.0 billion there
+# are. The decoder's five widths take 4 to 81 s a run, the MLP's 2 s: 5.9 and 0.3 hours. Rates:
+# those around the reduced optimum, 2^-6, and lower ones, because SP's falls as 1/width and longer
+# runs take less.
+WORKSTATION = Workload(
+    steps=2_000,
+    settings=LONG_TEXT,
+    lr=octaves(-12, -6),
+    proxy_seeds=[420, 421, 422],
+    wide_seeds=[430, 431, 432],
+    jobs="seeds",
+)
+REDUCED = Workload(
+    steps=150,
+    lr=octaves(-9, -4),
+    proxy_seeds=[*range(760, 766)],
+    wide_seeds=[*range(770, 776)],
+)
+SMOKE = Workload(
+    steps=10,
+    lr=octaves(-7, -5, 2),
+    ratios=[1.0, 4.0],
+    rounds=0,
+    proxy_seeds=[400, 401],
+    wide_seeds=[410, 411],
+    jobs="stage",
+)
+
+
+def overnight(reduced: Workload, **design: Any) -> Workload:
+    """The reduced scale on more seeds, of none that was looked at before. design: other fields."""
+    seeds = {"proxy_seeds": [*range(3000, 3008)], "wide_seeds": [*range(3010, 3018)]}
+    return replace(reduced, **seeds, **design)
+
+
+def no_night(reduced: Workload) -> Workload:
+    """No runs, of a workload that is left out of nights."""
+    return replace(reduced, proxy_seeds=[], wide_seeds=[])

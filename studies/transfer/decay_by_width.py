@@ -15,19 +15,25 @@ best rate x decay x steps was about 1.5 at width 64, where decay hardly acts.
 
 from repro.core.seeds import of_arm
 from repro.core.study import Scale, Study, octaves
-from studies.upscaling._mlp import ADAMW, PAPER, REDUCED, drawn_biases
+from studies.upscaling._mlp import ADAMW, DRAWN_BIASES, SPEC
 
 DECAY = "optimizer.weight_decay"
 WIDTH = "model.width"
 RATE = 2.0**-6
 # 12_000 rows // 500 = 24 batches * 60 epochs = 1_440 steps; a final loss is over two epochs.
-LONG = REDUCED | {"model.base_width": 32, "lr": RATE, "steps": 1_440, "evaluations": 60}
+LONG = {
+    "data.batch_size": 500,
+    "model.base_width": 32,
+    "lr": RATE,
+    "steps": 1_440,
+    "evaluations": 60,
+}
 WIDTHS = [100, 200, 500, 2_000]
 GRID = [0.0, *octaves(-7, 3)]
 
 STUDY = Study(
     task="warm_start",
-    spec=PAPER | {"optimizer": ADAMW | {"decayed": ["hidden"]}},
+    spec=SPEC | {"optimizer": ADAMW | {"decayed": ["hidden"]}},
     grid={WIDTH: WIDTHS, DECAY: GRID, "seed": [0, 1, 2, 3, 4]},
     scales={
         "smoke": Scale(
@@ -45,7 +51,7 @@ STUDY = Study(
             same_job=("seed",),
             window=48,
         ),
-        "paper": Scale(drawn_biases(PAPER), window=464),
+        "paper": Scale(DRAWN_BIASES, window=464),
     },
     chosen_after_seeing=(
         "network, epochs, rate and the loss that is judged, on seeds from 1900, so that decay acts "

@@ -12,30 +12,85 @@ Paper scale: width 256, 256 sequences of 256 tokens, 10,000 steps, two blocks to
 On a workstation, as the other workloads and to 16 blocks, a run takes 5 to 33 s: 1.3 hours.
 """
 
-from repro.core.study import Best, Scale, Study
-from studies.transfer._workload import LR, ROUNDS, RUN, SHORT_TEXT, TEXT, WORKSTATION
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-CHOSEN = "depths, steps and grids are a prototype's, whose losses were known"
-BASE = 2
-DEPTHS = {
-    "smoke": [4],
-    "reduced": [4, 8],
-    "workstation": [4, 8, 16],
-    "paper": [4, 8, 16, 32],
-}
-RATIOS = {"smoke": [64.0, 256.0]}
-SMALL = SHORT_TEXT | {
-    "model.width": 32,
-    "model.base_width": 32,
-    "model.head_dim": 16,
-    "precision": "float32",
-}
-CHANGES = {
-    "smoke": SMALL | {"steps": 10},
-    "reduced": SMALL | {"steps": 150},
-    "workstation": WORKSTATION,
-    "paper": {},
-}
+from repro.core.study import Best, Stage, octaves, studies
+from studies.transfer._workload import CROSSWISE, LONG_TEXT, RUN, SHORT_TEXT, TEXT
+
+BASE = 2  # blocks of the proxy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depth:
+    """What is run of depth at one scale.
+
+    depths: blocks of the deeper models. steps: of a run.
+    settings: other changes to the settings at paper scale, dotted key -> value.
+    lr: learning rates. ratios: of the embedding's to the others, which the proxy tries.
+    rounds: how many times a sweep may grow. proxy_seeds, seeds: of the proxy, and of the others.
+    jobs: what one job trains: a whole "stage"; a "line" of rates; the "seeds" of a point; a "run".
+    """
+
+    depths: Sequence[int]
+    steps: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    lr: Sequence[float]
+    ratios: Sequence[float] = (16.0, 64.0, 256.0, 1024.0)
+    rounds: int
+    proxy_seeds: Sequence[int]
+    seeds: Sequence[int]
+    jobs: Literal["stage", "line", "seeds", "run"]
+
+
+PAPER = Depth(
+    depths=[4, 8, 16, 32],
+    steps=10_000,
+    lr=octaves(-13, -6, 0.5),
+    rounds=3,
+    proxy_seeds=[680, 681, 682],
+    seeds=[690, 691, 692],
+    jobs="run",
+)
+WORKSTATION = Depth(
+    depths=[4, 8, 16],
+    steps=2_000,
+    settings=LONG_TEXT,
+    lr=octaves(-12, -6),
+    rounds=2,
+    proxy_seeds=[700, 701, 702],
+    seeds=[710, 711, 712],
+    jobs="seeds",
+)
+REDUCED = Depth(
+    depths=[4, 8],
+    steps=150,
+    settings=SHORT_TEXT
+    | {
+        "model.width": 32,
+        "model.base_width": 32,
+        "model.head_dim": 16,
+        "precision": "float32",
+    },
+    lr=octaves(-9, -4),
+    rounds=2,
+    proxy_seeds=[680, 681, 682],
+    seeds=[690, 691, 692],
+    jobs="line",
+)
+SMOKE = replace(
+    REDUCED,
+    depths=[4],
+    steps=10,
+    lr=octaves(-7, -5, 2),
+    ratios=[64.0, 256.0],
+    rounds=0,
+    proxy_seeds=[680, 681],
+    seeds=[690, 691],
+    jobs="stage",
+)
+SCALES = {"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": PAPER}
 SPEC = {
     **RUN,
     "data": TEXT,
@@ -51,63 +106,42 @@ SPEC = {
         "positional_rms": {"factor": 1.0, "power": 0.0},
         "base_width": 256,
     },
-    "steps": 10_000,
+    "steps": PAPER.steps,
     "precision": "bfloat16",
 }
 FREE = ("model.depth", "model.branch_power", "lr", "embedding_ratio", "seed")
-TUNED = Best("proxy", "embedding_ratio", over=FREE)
-FIRST = {"smoke": 680, "reduced": 680, "workstation": 700, "paper": 680}  # seed of the proxy
 
 
-def stage(changes, grid, search, neighbourhood=None) -> Study:
-    """grid: scale -> axes."""
-    jobs = {"smoke": None, "reduced": ("lr", "seed"), "workstation": ("seed",), "paper": ()}
-    scales = {
-        name: Scale(
-            CHANGES[name],
-            grid(name),
-            tuple(grid(name)) if jobs[name] is None else jobs[name],
-            ROUNDS[name],
+def stages(at: Depth) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    tuned = {"embedding_ratio": Best("proxy", "embedding_ratio", over=FREE)}
+
+    def stage(grid: Mapping[str, Sequence], changes: Mapping, search: tuple[str, ...]) -> Stage:
+        jobs = {"stage": tuple(grid), "line": ("lr", "seed"), "seeds": ("seed",), "run": ()}
+        return Stage(
+            {**at.settings, "steps": at.steps},
+            grid,
+            jobs[at.jobs],
+            at.rounds,
+            changes=changes,
+            search=search,
+            neighbourhood=CROSSWISE if len(search) > 1 else None,
         )
-        for name in CHANGES
-    }
-    return Study(
-        task="transfer",
-        spec={**SPEC, **changes},
-        grid=grid("paper"),
-        scales=scales,
-        search=search,
-        neighbourhood=neighbourhood,
-        chosen_after_seeing=CHOSEN,
-    )
 
-
-def _proxy(scale: str) -> dict:
-    seeds = [FIRST[scale] + k for k in range(2 if scale == "smoke" else 3)]
-    ratios = RATIOS.get(scale, [16.0, 64.0, 256.0, 1024.0])
-    return {"model.depth": [BASE], "lr": LR[scale], "embedding_ratio": ratios, "seed": seeds}
-
-
-def _seeds(scale: str) -> dict:
-    return {"seed": [seed + 10 for seed in _proxy(scale)["seed"]]}
-
-
-def _shallow(scale: str) -> dict:
-    return {"model.depth": [BASE], "lr": LR[scale], **_seeds(scale)}
-
-
-def _deep(scale: str) -> dict:
+    shallow = {"model.depth": [BASE], "lr": at.lr}
+    deep = {"model.branch_power": [0.0, 1.0], "model.depth": at.depths, "lr": at.lr}
+    proxy = {**shallow, "embedding_ratio": at.ratios, "seed": at.proxy_seeds}
     return {
-        "model.branch_power": [0.0, 1.0],
-        "model.depth": DEPTHS[scale],
-        "lr": LR[scale],
-        **_seeds(scale),
+        "proxy": stage(proxy, {}, ("lr", "embedding_ratio")),
+        "shallow": stage({**shallow, "seed": at.seeds}, tuned, ("lr",)),
+        "deep": stage({**deep, "seed": at.seeds}, tuned, ("lr",)),
     }
 
 
-CROSSWISE = ((-1, 0), (1, 0), (0, -1), (0, 1))
-STAGES = {
-    "proxy": stage({}, _proxy, ("lr", "embedding_ratio"), CROSSWISE),
-    "shallow": stage({"embedding_ratio": TUNED}, _shallow, ("lr",)),
-    "deep": stage({"embedding_ratio": TUNED}, _deep, ("lr",)),
-}
+STAGES = studies(
+    "transfer",
+    SPEC,
+    stages,
+    SCALES,
+    chosen_after_seeing="depths, steps and grids are a prototype's, whose losses were known",
+)

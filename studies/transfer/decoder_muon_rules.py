@@ -13,12 +13,14 @@ constant. Batch, data and steps are the decoder's; widths from 16, for a factor 
 of Muon takes a quarter of a second.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from repro.core.seeds import of_arm
-from repro.core.study import Scale, Study, octaves
+from repro.core.study import Stage, octaves, studies, whole
+from studies.transfer import decoder
 from studies.transfer._workload import ADAMW, CHOSEN
-from studies.transfer.decoder import SCALES, SPEC, WIDTHS
 
 MUON = ADAMW | {"name": "muon", "momentum": 0.95, "adjust_lr_fn": "original"}
 RATIO = 64.0
@@ -30,6 +32,69 @@ RULES = {
     "both": (-0.5, -0.5),
 }
 READOUT = -1.0  # muP's, which the parametrization has itself
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What is run of the rules at one scale.
+
+    widths: the narrow model's, then those of the wide ones, in units. steps: of a run.
+    settings: other changes to the settings at paper scale, dotted key -> value.
+    lr: learning rates of the matrices. tuning_seeds, seeds: of the narrow, and of the wide models.
+    same_job: axes along which runs share a job.
+    """
+
+    widths: Sequence[int]
+    steps: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    lr: Sequence[float]
+    tuning_seeds: Sequence[int]
+    seeds: Sequence[int]
+    same_job: tuple[str, ...] = ()
+
+    def at_widths(self, widths: Sequence[float]) -> "Rules":
+        """At these widths, the narrowest of which is tuned."""
+        return replace(self, widths=sorted(whole(width, "it") for width in widths))
+
+
+PAPER = Rules(
+    widths=[256, 512, 1024, 2048],
+    steps=10_000,
+    lr=octaves(-12, -4, 0.5),
+    tuning_seeds=[400, 401, 402],
+    seeds=[410, 411, 412],
+)
+REDUCED = Rules(
+    widths=[16, 128],
+    steps=150,
+    settings=decoder.SMALL,
+    lr=octaves(-8, -3),
+    tuning_seeds=of_arm("transfer", "muon-rules-tuning", 24),
+    seeds=of_arm("transfer", "muon-rules", 10),
+    same_job=("seed",),
+)
+SMOKE = Rules(
+    widths=[32, 64],
+    steps=10,
+    settings=decoder.SMALL,
+    lr=octaves(-7, -5, 2),
+    tuning_seeds=[400, 401],
+    seeds=[410, 411],
+    same_job=("run", "seed"),
+)
+SCALES = {"smoke": SMOKE, "reduced": REDUCED, "paper": PAPER}
+SPEC = {
+    **decoder.SPEC,
+    "parametrization": "muP",
+    "init": {},
+    "lr": {"embedding": RATIO * 2.0**-5, "hidden": 2.0**-5, "output": 2.0**-5},
+    "optimizer": MUON,
+    "steps": PAPER.steps,
+    "evaluations": 5,  # the last of five parts of a run: its loss is the mean over a fifth
+    "microbatches": 1,
+    "threads": 1,
+    "seed": 0,
+}
 
 
 def setting(rate: float, width: int, base: int, powers: tuple[float, float] = RULES["muP"]) -> dict:
@@ -44,60 +109,16 @@ def setting(rate: float, width: int, base: int, powers: tuple[float, float] = RU
     }
 
 
-LR = {
-    "smoke": octaves(-7, -5, 2),
-    "reduced": octaves(-8, -3),
-    "paper": octaves(-12, -4, 0.5),
-}
-REACHED = WIDTHS | {"reduced": [16, 128]}
-TUNING = {"reduced": of_arm("transfer", "muon-rules-tuning", 24)}
-JUDGED = {"reduced": of_arm("transfer", "muon-rules", 10)}
-FEW = {
-    "smoke": ([400, 401], [410, 411]),
-    "paper": ([400, 401, 402], [410, 411, 412]),
-}
-WHOLE = {
-    **SPEC,
-    "parametrization": "muP",
-    "init": {},
-    "lr": {"embedding": RATIO * 2.0**-5, "hidden": 2.0**-5, "output": 2.0**-5},
-    "optimizer": MUON,
-    "evaluations": 5,  # the last of five parts of a run: its loss is the mean over a fifth
-    "microbatches": 1,
-    "threads": 1,
-    "seed": 0,
-}
+def stages(at: Rules) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    base, *wider = at.widths
+    narrow = [setting(rate, base, base) for rate in at.lr]
+    wide = [setting(rate, n, base, of) for n in wider for of in RULES.values() for rate in at.lr]
+    settings = {**at.settings, "steps": at.steps}
+    return {
+        "narrow": Stage(settings, {"run": narrow, "seed": at.tuning_seeds}, at.same_job),
+        "wide": Stage(settings, {"run": wide, "seed": at.seeds}, at.same_job),
+    }
 
 
-def study(wide: bool) -> Study:
-    """One of the two stages."""
-
-    def grid(scale: str) -> dict[str, Sequence]:
-        base, *wider = REACHED[scale]
-        seeds = {**{name: each[wide] for name, each in FEW.items()}, **(JUDGED if wide else TUNING)}
-        runs = (
-            [
-                setting(rate, n, base, each)
-                for n in wider
-                for each in RULES.values()
-                for rate in LR[scale]
-            ]
-            if wide
-            else [setting(rate, base, base) for rate in LR[scale]]
-        )
-        return {"run": runs, "seed": seeds[scale]}
-
-    jobs = {"smoke": ("run", "seed"), "reduced": ("seed",)}
-    return Study(
-        task="language_model",
-        spec=WHOLE,
-        grid=grid("paper"),
-        scales={
-            name: Scale(SCALES[name], grid(name), jobs.get(name, ()))
-            for name in ("smoke", "reduced", "paper")
-        },
-        chosen_after_seeing=CHOSEN,
-    )
-
-
-STAGES = {"narrow": study(wide=False), "wide": study(wide=True)}
+STAGES = studies("language_model", SPEC, stages, SCALES, chosen_after_seeing=CHOSEN)

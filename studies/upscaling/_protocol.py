@@ -1,11 +1,12 @@
 """The protocol of Ma et al. (arXiv 2602.10545), Section 4, as stages over task `warm_start`.
 
 tune: Sweep 1, learning rates at the small width.
-base, scratch: the base and the wide model from scratch, both at Sweep 1's best learning rate.
+base, scratch: the base and the wide model from scratch, both at Sweep 1's best learning rate. What
+    is judged grows from the base of its own seed, unless a scale has seeds for the base apart.
 tune_upscaled: Sweep 2, learning rate and noise of the small model widened to `small_wide`.
 tune_upscaled_code: the same with the released code's convention for noise.
 upscaled: the wide model from the base, with Sweep 2's best setting.
-Not in the paper:
+Not in the paper, and not at every scale:
 upscaled_without_noise: zero noise at its own best learning rate.
 scratch_rates: the wide model from scratch over learning rates.
 scratch_long: at the best of these rates, with the base's steps added. Rates are constant, so its
@@ -29,221 +30,257 @@ round, later stages use it, and the figures' claims say so.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
 
-from repro.core.study import GPU_SCALES, OVERNIGHT, Best, Checkpoint, Scale, Study
+from repro.core.study import Best, Checkpoint, Stage, only_one, whole
 
-# Ours. At paper scale a run of Sweep 2 at the target costs as much as one from scratch.
-ROUNDS = {"smoke": 0, "reduced": 2, "overnight": 4, "workstation": 2, "paper": 3}
-ROUNDS_TARGET = {"smoke": 0, "reduced": 2, "overnight": 4, "workstation": 0, "paper": 0}
 # The neighbours that Sweep 2 at the target tries: one step along each of its axes.
 STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1))
-FEW = 3  # seeds of what is dear, or only has to tell a small difference from none
-# Seeds that no run had before, of what is judged and of the base; the sweeps keep theirs.
-NIGHT, NIGHT_BASE = list(range(2000, 2012)), list(range(2020, 2025))
-SMALL = {"reduced": 6, OVERNIGHT: len(NIGHT)}  # of small models, where they are cheap; else FEW
 FINER = 3  # evaluations overnight over the reduced ones: how early a loss is reached hangs on them
+LEVEL = "start.level"
 
 
-def protocol(
-    spec: Mapping,
-    *,
-    widths: Mapping[str, Mapping[str, float]],
-    scales: Mapping[str, Mapping],
-    windows: Mapping[str, int],
-    lr: Mapping[str, Sequence[float]],
-    lr_upscaled: Mapping[str, Sequence[float]],
-    lr_scratch: Mapping[str, Sequence[float]],
-    levels: Mapping[str, Sequence[float]],
-    seeds: Mapping[str, Sequence[int]],
-    base_seeds: Mapping[str, Sequence[int]] | None = None,
-    target: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
-    code_levels: Mapping[str, Sequence[float]] | None = None,
-    code: str = "code",
-    noise: str = "gaussian",
-    metric: str = "train_loss",
-    metric_upscaled: str = "train_loss",
-    whole: bool = False,
-    night: bool = True,
-    chosen_after_seeing: str = "",
-    departures: tuple[str, ...] = (),
-) -> dict[str, Study]:
-    """Stage name -> Study.
+@dataclass(frozen=True, kw_only=True)
+class Upscaling:
+    """What the protocol runs at one scale, by one architecture and optimizer.
 
-    spec: of `warm_start`, from scratch at paper scale. scales: scale -> its changes to the spec.
-    widths: scale -> {"small", "small_wide", "base", "wide"}. windows: scale -> steps, as of
-    `Scale`. The other mappings: scale -> grid. Overnight is the reduced scale on more seeds,
-    evaluated FINER times as often.
-    base_seeds: `seeds` if None. Another one would move the median, and all that starts from it.
-    target: grids of Sweep 2 at the target, "lr", "lr_without_noise" and, unless it has only the
-        noise that was transferred, "levels", each scale -> grid. Without them (None) there is none
-        of the stages that the list above has from upscaled_start to upscaled_tuned_without_noise.
-    code_levels, code: grid and name of the released code's convention, for tune_upscaled_code.
+    small, base: widths, in the model's own unit (`model.width`). factor: by which both are widened,
+        to `small_wide` and `wide`.
+    steps: of a run. batch: rows, images or sequences a step. evaluations: how many in a run.
+    settings: its other changes to the settings at paper scale, dotted key -> value.
+    window: over how many last steps a final loss is a mean; 0: since the last evaluation.
+    lr, lr_upscaled, lr_scratch: learning rates of Sweep 1, of Sweep 2, and from scratch.
+    levels, code_levels: Sweep 2's noise, as `noise` has it, and in the released code's convention;
+        without the latter there is no stage of it.
+    target_lr, target_levels, target_lr_quiet: grids of Sweep 2 at the target, the last at zero
+        noise. Without levels it has the noise that was transferred.
+    Without rates there are none of a sweep's stages, nor of those that have its best.
+    rounds, target_rounds: how many times a sweep may grow, elsewhere and at the target.
+    seeds: of what is judged. base_seeds: the base with the median loss of these is widened for all
+        of them, as in the released code; none: each has its own.
+    starts: whether there are the stages of one step.
+    small_seeds: of the small systems. long: how many of `seeds` scratch_long has, None all.
+    jobs: what one job trains: a whole "stage"; a "line" of a sweep, and whole stages else; a "line
+        or run"; a "run".
     noise: "signal" tunes t and passes each tensor's constant on to the wide model (Appendix D).
-    metric, metric_upscaled: Sweep 1 and Sweep 2 select its lowest value.
-    whole: whether a reduced stage is one job, for runs that take less time than starting a job.
-    night: whether there are runs overnight.
-    chosen_after_seeing, departures: as in `Study`.
+    code: name of the released code's convention.
+    metric: Sweep 1 selects its lowest value; Sweep 2 that of the training loss.
     """
 
-    def with_night(of: Mapping) -> dict:
-        return {**of, OVERNIGHT: of["reduced"]}
+    small: float
+    base: float
+    factor: float
+    steps: int
+    batch: int
+    evaluations: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    window: int = 0
+    lr: Sequence[float] = ()
+    lr_upscaled: Sequence[float] = ()
+    lr_scratch: Sequence[float] = ()
+    levels: Sequence[float] = ()
+    code_levels: Sequence[float] = ()
+    target_lr: Sequence[float] = ()
+    target_levels: Sequence[float] = ()
+    target_lr_quiet: Sequence[float] = ()
+    rounds: int = 0
+    target_rounds: int = 0
+    seeds: Sequence[int] = ()
+    base_seeds: Sequence[int] = ()
+    small_seeds: Sequence[int] = ()
+    starts: bool = True
+    long: int | None = None
+    jobs: Literal["stage", "line", "line or run", "run"] = "line"
+    noise: Literal["gaussian", "signal"] = "gaussian"
+    code: str = "code"
+    metric: str = "train_loss"
 
-    widths, windows, lr, lr_upscaled, lr_scratch, levels = map(
-        with_night, (widths, windows, lr, lr_upscaled, lr_scratch, levels)
+    @property
+    def small_wide(self) -> float:
+        """Width of the small model widened."""
+        return self.factor * self.small
+
+    @property
+    def wide(self) -> float:
+        """Width of the target."""
+        return self.factor * self.base
+
+    def at_widths(self, widths: Sequence[float]) -> "Upscaling":
+        """Of a target of this width, with base and small model in proportion."""
+        times = only_one(widths) / self.wide
+        small, base = times * self.small, times * self.base
+        if isinstance(self.wide, int):  # units, and not a ResNet's multiple of its own
+            small, base = whole(small, "its small model"), whole(base, "its base")
+        return replace(self, small=small, base=base)
+
+
+def overnight(reduced: Upscaling) -> Upscaling:
+    """The reduced scale on more seeds, of no earlier run but for the sweeps', and evaluated more
+    often."""
+    return replace(
+        reduced,
+        evaluations=FINER * reduced.evaluations,
+        rounds=4,
+        target_rounds=4,
+        seeds=[*range(2000, 2012)],
+        base_seeds=[*range(2020, 2025)],
+        small_seeds=[*range(2000, 2012)],
     )
-    code_levels = code_levels and with_night(code_levels)
-    target = target and {axis: with_night(of) for axis, of in target.items()}
-    of_night = {"evaluations": FINER * scales["reduced"]["evaluations"]}
-    if night:
-        scales = {**scales, OVERNIGHT: {**scales["reduced"], **of_night}}
-    base_seeds = {**(base_seeds or seeds), OVERNIGHT: NIGHT_BASE}
-    seeds = {**seeds, OVERNIGHT: NIGHT}
 
-    # A stage differs between scales in width, grid and jobs only; this makes all scales at once.
-    def stage(
-        width: str,
-        changes: Mapping,
-        grid: Mapping[str, Mapping],
-        same_job: tuple[str, ...] = (),
-        search: tuple[str, ...] = (),
-        by: str = metric,
-        rounds: Mapping[str, int] = ROUNDS,
-        neighbourhood=None,
-    ) -> Study:
-        # At reduced scale a job takes a third of a run's time to start: what varies shares one.
-        shared = tuple(grid) if whole else same_job or tuple(grid)
-        jobs = {"smoke": tuple(grid), "reduced": shared, OVERNIGHT: shared}
-        jobs |= {"workstation": same_job, "paper": ()}
-        fixed = {key: value for key, value in changes.items() if not isinstance(value, PerScale)}
 
-        def scale(name: str) -> Scale:
-            here = {
-                key: value[name] for key, value in changes.items() if isinstance(value, PerScale)
-            }
-            return Scale(
-                {**scales[name], "model.width": widths[name][width], **here},
-                {axis: values[name] for axis, values in grid.items()},
-                same_job=jobs[name],
-                rounds=rounds[name],
-                window=windows.get(name, 0),
-            )
+def own_bases(at: Upscaling) -> Upscaling:
+    """A scale where every seed grows from a base of its own, without what is tuned at the target
+    and the sweep in the code's convention."""
+    return replace(at, base_seeds=(), code_levels=(), lr_scratch=(), target_lr=())
 
-        return Study(
-            task="warm_start",
-            spec={**spec, **fixed},
-            grid={axis: values["paper"] for axis, values in grid.items()},
-            scales={name: scale(name) for name in scales},
-            search=search,
-            metric=by,
-            neighbourhood=neighbourhood,
-            chosen_after_seeing=chosen_after_seeing,
-            departures=departures,
-        )
 
-    def start(width: str, level, convention: str = "paper") -> dict:
-        """A start from the base, or from the best small model."""
-        # One base serves every seed of the wide model, the one with the median validation loss.
-        checkpoints = {
-            "base": Checkpoint("base", pick="median", metric="valid_loss", over=("seed",)),
-            "small": Checkpoint("tune", "lowest", metric, over=("lr",)),
-        }
-        recorded = isinstance(level, Best) and level.recorded
-        return {
-            "start": {
-                "checkpoint": checkpoints[width],
-                "width": 0,
-                "noise": "gaussian" if recorded else noise,
-                "convention": convention,
-                "level": 0.0 if isinstance(level, PerScale) else level,
-            },
-            "start.width": PerScale({name: widths[name][width] for name in scales}),
-            **({"start.level": level} if isinstance(level, PerScale) else {}),
-        }
-
-    def twice(key: str) -> PerScale:
-        return PerScale({name: 2 * scales[name].get(key, spec[key]) for name in scales})
-
-    # What later stages take from Sweep 2, at the small width or at the target.
-    def rate(sweep: str, **where) -> Best:
-        return Best(sweep, "lr", metric_upscaled, **where)
-
-    def level(sweep: str) -> Best:
-        if noise == "signal" and sweep == "tune_upscaled":
-            return Best(sweep, "noise", metric_upscaled, recorded=True)
-        return Best(sweep, "start.level", metric_upscaled)
-
-    def sweep(convention: str, grid: Mapping[str, Sequence[float]]) -> Study:
-        return stage(
-            "small_wide",
-            start("small", 0.0, convention),
-            {"lr": lr_upscaled, "start.level": grid},
-            ("start.level",),
-            ("lr", "start.level"),
-            metric_upscaled,
-        )
-
-    def sweep_target(lr: Mapping, noise_level, levels: Mapping | None = None) -> Study:
-        return stage(
-            "wide",
-            start("base", noise_level),
-            {"lr": lr} | ({"start.level": levels} if levels else {}),
-            ("lr",),
-            ("lr", "start.level") if levels else ("lr",),
-            metric_upscaled,
-            ROUNDS_TARGET,
-            STEPS if levels else None,
-        )
-
-    tuned, own = Best("tune", "lr", metric), Best("scratch_rates", "lr", metric)
-    winner, quiet = rate("tune_upscaled"), rate("tune_upscaled", where={"start.level": 0.0})
-    every = {"seed": seeds}
-    few = {"seed": {n: of[: SMALL.get(n, FEW)] for n, of in seeds.items()}}
-    long = {n: of[:FEW] if n in GPU_SCALES else of for n, of in seeds.items()}
+def stages(at: Upscaling) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    tuned, winner = Best("tune", "lr", at.metric), Best("tune_upscaled", "lr")
+    own, quiet = Best("scratch_rates", "lr", at.metric), replace(winner, where={LEVEL: 0.0})
+    won = Best("tune_upscaled", LEVEL)
+    if at.noise == "signal":
+        won = Best("tune_upscaled", "noise", recorded=True)
+    upscaled = {"lr": winner, "start": _start(at, "base", won)}
+    without = {"lr": quiet, "start": _start(at, "base", 0.0)}
     # Evaluations doubled as well: the training loss is a mean over the steps between two of them.
-    longer = {key: twice(key) for key in ("steps", "evaluations")}
-    upscaled = {"lr": winner, **start("base", level("tune_upscaled"))}
-    without = {"lr": quiet, **start("base", 0.0)}
-    stages = {
-        "tune": stage("small", {}, {"lr": lr}, ("lr",), ("lr",)),
-        "base": stage("base", {"lr": tuned}, {"seed": base_seeds}, ("seed",)),
-        "scratch": stage("wide", {"lr": tuned}, every),
-        "tune_upscaled": sweep("paper", levels),
+    twice = {"steps": 2 * at.steps, "evaluations": 2 * at.evaluations}
+    one = {"steps": 1, "evaluations": 1}
+    every, of_base = {"seed": at.seeds}, {"seed": at.base_seeds or at.seeds}
+    longest = {"seed": at.seeds if at.long is None else at.seeds[: at.long]}
+    found = {
+        "tune": _sweep(at, at.small, {}, {"lr": at.lr}, metric=at.metric),
+        "base": _stage(at, at.base, {"lr": tuned}, of_base, ("seed",)),
+        "scratch": _stage(at, at.wide, {"lr": tuned}, every),
+        "tune_upscaled": _sweep_upscaled(at, "paper", at.levels),
     }
-    if code_levels:
-        stages["tune_upscaled_code"] = sweep(code, code_levels)
-    stages |= {
-        "upscaled": stage("wide", upscaled, every),
-        "upscaled_without_noise": stage("wide", without, every),
-        "scratch_rates": stage("wide", {}, {"lr": lr_scratch}, (), ("lr",)),
-        "scratch_long": stage("wide", {"lr": own, **longer}, {"seed": long}),
+    if at.code_levels:
+        found["tune_upscaled_code"] = _sweep_upscaled(at, at.code, at.code_levels)
+    found |= {
+        "upscaled": _stage(at, at.wide, upscaled, every),
+        "upscaled_without_noise": _stage(at, at.wide, without, every),
     }
-    if target:
-        at_start = {key: PerScale(dict.fromkeys(scales, 1)) for key in ("steps", "evaluations")}
-        at_target = target.get("levels")
-        # Where the noise is none of the sweep's axes, all of it has the one that was transferred.
-        swept = 0.0 if at_target else level("tune_upscaled")
-        tuned_level = level("tune_target" if at_target else "tune_upscaled")
-        stages |= {
-            "upscaled_start": stage("wide", upscaled | at_start, every),
-            "upscaled_without_noise_start": stage("wide", without | at_start, every),
-            "tune_target": sweep_target(target["lr"], swept, at_target),
-            "tune_target_without_noise": sweep_target(target["lr_without_noise"], 0.0),
-            "upscaled_tuned": stage(
-                "wide", {"lr": rate("tune_target"), **start("base", tuned_level)}, every
-            ),
-            "upscaled_tuned_without_noise": stage(
-                "wide", {"lr": rate("tune_target_without_noise"), **start("base", 0.0)}, every
-            ),
+    if at.lr_scratch:
+        rates = {"lr": at.lr_scratch}
+        found |= {
+            "scratch_rates": _sweep(at, at.wide, {}, rates, lines=(), metric=at.metric),
+            "scratch_long": _stage(at, at.wide, {"lr": own}, longest, more=twice),
         }
-    most = PerScale({name: max(values) for name, values in levels.items()})
-    return stages | {
-        "small_upscaled": stage(
-            "small_wide", {"lr": winner, **start("small", level("tune_upscaled"))}, few
-        ),
-        "small_without_noise": stage("small_wide", {"lr": quiet, **start("small", 0.0)}, few),
-        "small_most_noise": stage("small_wide", {"lr": winner, **start("small", most)}, few),
+    if at.starts:
+        found |= {
+            "upscaled_start": _stage(at, at.wide, upscaled, every, more=one),
+            "upscaled_without_noise_start": _stage(at, at.wide, without, every, more=one),
+        }
+    found |= _at_target(at, won)
+
+    def small(rate: Best, level: Best | float, more: Mapping = MappingProxyType({})) -> Stage:
+        start = _start(at, "small", level)
+        changes, its = {"lr": rate, "start": start}, {"seed": at.small_seeds}
+        return _stage(at, at.small_wide, changes, its, more=more)
+
+    return found | {
+        "small_upscaled": small(winner, won),
+        "small_without_noise": small(quiet, 0.0),
+        "small_most_noise": small(winner, 0.0, {LEVEL: max(at.levels)}),
     }
 
 
-class PerScale(dict):
-    """Scale -> a setting's value there, for a setting that is not the same at every scale."""
+def _at_target(at: Upscaling, won: Best) -> dict[str, Stage]:
+    """The stages of Sweep 2 at the target. won: the noise that is transferred."""
+    axes = {"lr": at.target_lr} | ({LEVEL: at.target_levels} if at.target_levels else {})
+    # Where the noise is none of the sweep's axes, all of it has the one that was transferred.
+    swept, best = (0.0, Best("tune_target", LEVEL)) if at.target_levels else (won, won)
+
+    def sweep(level: Best | float, grid: Mapping[str, Sequence]) -> Stage:
+        found = _sweep(at, at.wide, {"start": _start(at, "base", level)}, grid)
+        around = STEPS if len(grid) > 1 else None
+        return replace(found, rounds=at.target_rounds, neighbourhood=around)
+
+    def tuned(name: str, level: Best | float) -> Stage:
+        changes = {"lr": Best(name, "lr"), "start": _start(at, "base", level)}
+        return _stage(at, at.wide, changes, {"seed": at.seeds})
+
+    found = {
+        "tune_target": sweep(swept, axes),
+        "tune_target_without_noise": sweep(0.0, {"lr": at.target_lr_quiet}),
+        "upscaled_tuned": tuned("tune_target", best),
+        "upscaled_tuned_without_noise": tuned("tune_target_without_noise", 0.0),
+    }
+    lacking = [] if at.target_lr_quiet else [name for name in found if "without" in name]
+    return {name: stage for name, stage in found.items() if at.target_lr and name not in lacking}
+
+
+def _stage(
+    at: Upscaling,
+    width: float,
+    changes: Mapping[str, Any],
+    grid: Mapping[str, Sequence],
+    lines: tuple[str, ...] = (),
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> Stage:
+    """Runs of a width. changes, more: to the settings, the former the same at every scale. lines:
+    axes along which runs are one after another in a job, if not all of the stage's are."""
+    of = changes["start"]["checkpoint"].stage if "start" in changes else ""
+    begun = {"start.width": {"base": at.base, "tune": at.small}[of]} if of else {}
+    if of == "base" and "seed" in grid and not at.base_seeds:
+        begun["start.checkpoint"] = Checkpoint("base", join={"seed": "seed"})
+    jobs = {
+        "stage": tuple(grid),
+        "line": lines or tuple(grid),
+        "line or run": lines,
+        "run": (),
+    }
+    return Stage(
+        {
+            **at.settings,
+            "data.batch_size": at.batch,
+            "steps": at.steps,
+            "evaluations": at.evaluations,
+            "model.width": width,
+            **begun,
+            **more,
+        },
+        grid,
+        same_job=jobs[at.jobs],
+        rounds=at.rounds,
+        window=at.window,
+        changes=changes,
+        metric=at.metric,
+    )
+
+
+def _sweep(
+    at: Upscaling,
+    width: float,
+    changes: Mapping[str, Any],
+    grid: Mapping[str, Sequence],
+    lines: tuple[str, ...] = ("lr",),
+    metric: str = "train_loss",
+) -> Stage:
+    """As `_stage`, of runs whose grid grows until the one with the lowest `metric` is inside."""
+    return replace(_stage(at, width, changes, grid, lines), search=(*grid,), metric=metric)
+
+
+def _sweep_upscaled(at: Upscaling, convention: str, levels: Sequence[float]) -> Stage:
+    """Sweep 2 at the small width, with noise in a convention."""
+    start = _start(at, "small", 0.0, convention)
+    return _sweep(
+        at, at.small_wide, {"start": start}, {"lr": at.lr_upscaled, LEVEL: levels}, (LEVEL,)
+    )
+
+
+def _start(at: Upscaling, of: str, level: Best | float, convention: str = "paper") -> dict:
+    """A start from the base, or from the best small model; its width is a scale's."""
+    # One base of several, that with the median validation loss: of a sweep, and as in the code.
+    base = Checkpoint("base", pick="median", metric="valid_loss", over=("seed",))
+    small = Checkpoint("tune", "lowest", at.metric, over=("lr",))
+    recorded = isinstance(level, Best) and level.recorded
+    return {
+        "checkpoint": base if of == "base" else small,
+        "width": 0,
+        "noise": "gaussian" if recorded else at.noise,
+        "convention": convention,
+        "level": level,
+    }

@@ -7,55 +7,44 @@ of a core. Reduced are three passes over the generated rows. No sweep in the cod
 no seeds of the small system.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 
 from repro.core.seeds import of_arm
-from repro.core.study import OVERNIGHT, Study
-from studies.upscaling._mlp import BASES, EPOCH
+from repro.core.study import Stage
+from studies.upscaling import _mlp, _protocol
+from studies.upscaling._protocol import Upscaling
 
 PASSES = 3
 BATCHES = 929  # 464_809 rows // 500
-SEEDS = 6
 LEFT_OUT = ("small_upscaled", "small_without_noise", "small_most_noise")
-CHOSEN = "three passes and six seeds are what an hour of two cores allows"
+CHOSEN = f"{_mlp.CHOSEN}; three passes and six seeds are what an hour of two cores allows"
+DEPARTURES = (
+    *_mlp.DEPARTURES,
+    f"Ours: {PASSES} epochs of the paper's 500; a final loss is a mean over the last one.",
+)
 
 
-def whole(sweeps: Callable[..., dict[str, Study]], arm: str) -> dict[str, Study]:
-    """Stage name -> Study. sweeps: the protocol with a study's settings. arm: of its seeds."""
-    short, long = (
-        _passes(sweeps, arm, {**EPOCH, "reduced": n}) for n in (EPOCH["reduced"], BATCHES)
+def passes(at: Upscaling, batches: int) -> Upscaling:
+    """PASSES over the rows, each of so many batches, without the code's convention. The window is a
+    pass, as `_mlp`'s windows are of whole epochs."""
+    return replace(
+        at, steps=PASSES * batches, evaluations=2 * PASSES, window=batches, code_levels=()
     )
-    scales = ("smoke", "reduced", "paper")
+
+
+def whole(scales: Mapping[str, Upscaling], arm: str) -> dict[str, Upscaling]:
+    """Scale -> what runs there. scales: of the protocol by an optimizer. arm: of the seeds."""
+    judged = of_arm("upscaling", arm, 6)
+    reduced = replace(scales["reduced"], seeds=judged, base_seeds=judged[: _mlp.BASES])
     return {
-        name: replace(
-            study,
-            scales={scale: study.scales[scale] for scale in scales}
-            | {OVERNIGHT: long[name].scales["reduced"]},
-        )
-        for name, study in short.items()
-        if name not in LEFT_OUT
+        "smoke": replace(scales["smoke"], code_levels=()),
+        "reduced": passes(reduced, 24),
+        "overnight": passes(reduced, BATCHES),
+        "paper": passes(scales["paper"], 232),
     }
 
 
-def _passes(sweeps: Callable[..., dict[str, Study]], arm: str, batches: dict) -> dict[str, Study]:
-    """The protocol in PASSES passes. batches: scale -> how many are one."""
-    of = sweeps.keywords
-    judged = of_arm("upscaling", arm, SEEDS)
-    few = {
-        scale: of["scales"][scale] | {"steps": PASSES * number, "evaluations": 2 * PASSES}
-        for scale, number in batches.items()
-    }
-    return sweeps(
-        scales=of["scales"] | few,
-        windows=batches,  # a pass, as `_mlp`'s windows are of whole epochs
-        seeds=of["seeds"] | {"reduced": judged},
-        base_seeds=of["base_seeds"] | {"reduced": judged[:BASES]},
-        code_levels=None,
-        night=False,
-        chosen_after_seeing=f"{of['chosen_after_seeing']}; {CHOSEN}",
-        departures=(
-            *of["departures"],
-            f"Ours: {PASSES} epochs of the paper's 500; a final loss is a mean over the last one.",
-        ),
-    )
+def stages(at: Upscaling) -> dict[str, Stage]:
+    """Stage name -> its runs at one scale."""
+    return {name: s for name, s in _protocol.stages(at).items() if name not in LEFT_OUT}

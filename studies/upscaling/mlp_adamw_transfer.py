@@ -15,48 +15,70 @@ of one standard deviation could put an optimum. In both the noise that is fixed 
 one: with 1, four times as much, the narrow models' rates scattered by an octave.
 """
 
-from repro.core.seeds import of_arm
-from repro.core.study import octaves
-from studies.upscaling._mlp import ADAMW
-from studies.upscaling._mlp_transfer import sweeps_by
+from dataclasses import replace
 
-sweeps = sweeps_by(
-    ADAMW,
-    base={"reduced": 2.0**-5, "paper": 0.0005},
-    base_width=512,
-    widths={"reduced": [16, 128], "paper": [128, 180, 256, 390, 512, 768]},
-    judged=of_arm("upscaling", "fig3-octaves-mlp", 5),
-    noise_seeds={"reduced": []},
-    lr={
-        "smoke": octaves(-6, -4, 2),
-        "reduced": octaves(-8, -3),
-        "overnight": [2.0**-8.5, *octaves(-7.5, -2.5, 0.5), 2.0**-1.5],
-        "workstation": [0.0005 * rate for rate in octaves(-5, 5)],
-        "paper": [0.0005 * rate for rate in octaves(-5, 5.5, 0.5)],
-    },
-    levels={
-        "smoke": [0.0, 1.0],
-        "reduced": [0.0, *octaves(-5, 1)],
-        "overnight": [0.0, 2.0**-5, *octaves(-4, 0, 0.5), 2.0],
-        "workstation": [0.0, *octaves(-8, 0)],
-        "paper": [0.0, *octaves(-10, 0)],
-    },
-    fixed_lr={
-        "smoke": 2.0**-5,
-        "reduced": 2.0**-5,
-        "overnight": 2.0**-5,
-        "workstation": 0.0005,
-        "paper": 0.0005,
-    },
-    fixed_level={
-        "smoke": 1.0,
-        "reduced": 0.25,
-        "overnight": 0.25,
-        "workstation": 0.5,
-        "paper": 0.5,
-    },
+from repro.core.seeds import of_arm
+from repro.core.study import octaves, studies
+from studies.upscaling import _mlp, _mlp_transfer
+from studies.upscaling._mlp import CHOSEN, DEPARTURES
+from studies.upscaling._transfer import stages
+
+PAPER = replace(
+    _mlp_transfer.PAPER,
+    widths=[128, 180, 256, 390, 512, 768],
+    settings=_mlp.DRAWN_BIASES | {"model.base_width": 512},
+    base_lr=0.0005,
+    lr=[0.0005 * rate for rate in octaves(-5, 5.5, 0.5)],
+    levels=[0.0, *octaves(-10, 0)],
+    fixed_lr=0.0005,
+    fixed_level=0.5,
 )
-STAGES = sweeps(
-    # The code's own settings beside them: its grid of noise, of which 1 is fixed.
-    code={"lr": 0.002, "level": 1.0, "levels": [0.0, *octaves(-9, 1)]},
+WORKSTATION = replace(
+    _mlp_transfer.WORKSTATION,
+    settings=PAPER.settings,
+    base_lr=0.0005,
+    lr=[0.0005 * rate for rate in octaves(-5, 5)],
+    levels=[0.0, *octaves(-8, 0)],
+    fixed_lr=0.0005,
+    fixed_level=0.5,
+)
+REDUCED = replace(
+    _mlp_transfer.REDUCED,
+    widths=[16, 128],
+    base_lr=2.0**-5,
+    lr=octaves(-8, -3),
+    levels=[0.0, *octaves(-5, 1)],
+    fixed_lr=2.0**-5,
+    fixed_level=0.25,
+    seeds=of_arm("upscaling", "fig3-octaves-mlp", 5),
+    noise_seeds=[],
+)
+OVERNIGHT = replace(
+    _mlp_transfer.OVERNIGHT,
+    base_lr=2.0**-5,
+    lr=[2.0**-8.5, *octaves(-7.5, -2.5, 0.5), 2.0**-1.5],
+    levels=[0.0, 2.0**-5, *octaves(-4, 0, 0.5), 2.0],
+    fixed_lr=2.0**-5,
+    fixed_level=0.25,
+)
+SMOKE = replace(
+    _mlp_transfer.SMOKE,
+    base_lr=2.0**-5,
+    lr=octaves(-6, -4, 2),
+    levels=[0.0, 1.0],
+    fixed_lr=2.0**-5,
+    fixed_level=1.0,
+)
+# The code's own settings beside them: its grid of noise, of which 1 is fixed.
+CODE = {"code_lr": 0.002, "code_level": 1.0, "code_levels": [0.0, *octaves(-9, 1)]}
+SCALES = {
+    "smoke": replace(SMOKE, **CODE),
+    "reduced": replace(REDUCED, **CODE),
+    "overnight": replace(OVERNIGHT, **CODE),
+    "workstation": replace(WORKSTATION, **CODE),
+    "paper": replace(PAPER, **CODE),
+}
+SPEC = _mlp.SPEC | {"optimizer": _mlp.ADAMW}
+STAGES = studies(
+    "warm_start", SPEC, stages, SCALES, chosen_after_seeing=CHOSEN, departures=DEPARTURES
 )

@@ -13,46 +13,67 @@ Reduced: none, for no test is told there. Overnight as in `mlp_adamw_transfer`; 
 that is fixed is near the best one, where it was four times as large.
 """
 
-from repro.core.study import octaves
-from studies.upscaling._mlp import SGD
-from studies.upscaling._mlp_transfer import sweeps_by
+from dataclasses import replace
 
-sweeps = sweeps_by(
-    SGD,
-    base={"reduced": 0.5, "paper": 0.1},
-    base_width=1024,
-    widths={"reduced": [16, 32], "paper": [128, 256, 512, 1024]},
-    judged=[],
-    lr={
-        "smoke": octaves(-3, -1, 2),
-        "reduced": octaves(-4, 1),
-        "overnight": [2.0**-5, *octaves(-4, 1, 0.5), 4.0],
-        "workstation": [0.2 * rate for rate in octaves(-5, 5)],
-        "paper": [0.2 * rate for rate in octaves(-5, 5.5, 0.5)],
-    },
-    levels={
-        "smoke": [0.0, 0.5],
-        "reduced": [0.0, *octaves(-6, 0)],
-        "overnight": [0.0, *octaves(-6, -0.5, 0.5), 1.0],
-        "workstation": [level / 8 for level in range(9)],
-        "paper": [level / 16 for level in range(17)],
-    },
-    fixed_lr={
-        "smoke": 0.25,
-        "reduced": 0.25,
-        "overnight": 2.0**-1.5,
-        "workstation": 0.1,
-        "paper": 0.1,
-    },
-    fixed_level={
-        "smoke": 0.5,
-        "reduced": 0.125,
-        "overnight": 0.125,
-        "workstation": 0.375,
-        "paper": 0.375,
-    },
+from repro.core.study import octaves, studies
+from studies.upscaling import _mlp, _mlp_transfer
+from studies.upscaling._mlp import CHOSEN, DEPARTURES
+from studies.upscaling._transfer import stages
+
+PAPER = replace(
+    _mlp_transfer.PAPER,
+    widths=[128, 256, 512, 1024],
+    settings=_mlp.DRAWN_BIASES | {"model.base_width": 1024},
+    base_lr=0.1,
+    lr=[0.2 * rate for rate in octaves(-5, 5.5, 0.5)],
+    levels=[level / 16 for level in range(17)],
+    fixed_lr=0.1,
+    fixed_level=0.375,
 )
-STAGES = sweeps(
-    # The code's own settings beside them: its grid of noise, of which 0.75 is fixed.
-    code={"lr": 0.6, "level": 0.75, "levels": [level / 8 for level in range(17)]},
+WORKSTATION = replace(
+    _mlp_transfer.WORKSTATION,
+    settings=PAPER.settings,
+    base_lr=0.1,
+    lr=[0.2 * rate for rate in octaves(-5, 5)],
+    levels=[level / 8 for level in range(9)],
+    fixed_lr=0.1,
+    fixed_level=0.375,
+)
+REDUCED = replace(
+    _mlp_transfer.REDUCED,
+    widths=[16, 32],
+    base_lr=0.5,
+    lr=octaves(-4, 1),
+    levels=[0.0, *octaves(-6, 0)],
+    fixed_lr=0.25,
+    fixed_level=0.125,
+)
+OVERNIGHT = replace(
+    _mlp_transfer.OVERNIGHT,
+    base_lr=0.5,
+    lr=[2.0**-5, *octaves(-4, 1, 0.5), 4.0],
+    levels=[0.0, *octaves(-6, -0.5, 0.5), 1.0],
+    fixed_lr=2.0**-1.5,
+    fixed_level=0.125,
+)
+SMOKE = replace(
+    _mlp_transfer.SMOKE,
+    base_lr=0.5,
+    lr=octaves(-3, -1, 2),
+    levels=[0.0, 0.5],
+    fixed_lr=0.25,
+    fixed_level=0.5,
+)
+# The code's own settings beside them: its grid of noise, of which 0.75 is fixed.
+CODE = {"code_lr": 0.6, "code_level": 0.75, "code_levels": [level / 8 for level in range(17)]}
+SCALES = {
+    "smoke": replace(SMOKE, **CODE),
+    "reduced": replace(REDUCED, **CODE),
+    "overnight": replace(OVERNIGHT, **CODE),
+    "workstation": replace(WORKSTATION, **CODE),
+    "paper": replace(PAPER, **CODE),
+}
+SPEC = _mlp.SPEC | {"optimizer": _mlp.SGD}
+STAGES = studies(
+    "warm_start", SPEC, stages, SCALES, chosen_after_seeing=CHOSEN, departures=DEPARTURES
 )

@@ -1,4 +1,4 @@
-"""ResNet-18 with SGD (Figures 2, 8 and 9): Ma et al. (arXiv 2602.10545), Appendix F.2.
+"""ResNet-18 with SGD (Figures 8 and 9): Ma et al. (arXiv 2602.10545), Appendix F.2.
 
 Paper scale: as printed in F.2; the grids are the released code's. F.2 names no learning-rate
 schedule, label smoothing, warm-up or dropout, so there is none. Where F.2 is silent we follow that
@@ -15,16 +15,100 @@ largest of 2^-7 to 2^-3, so 2^-2 was added. What is judged runs on seeds of its 
 of the sweeps and the base, 0 to 2, were judged before.
 """
 
-from functools import partial
+from dataclasses import replace
 
 from repro.core.seeds import of_arm
-from repro.core.study import octaves
-from studies.upscaling._protocol import protocol
+from repro.core.study import octaves, studies
+from studies.upscaling._protocol import Upscaling, overnight, stages
 from widthwise.parametrization import KINDS
 
-# 50_000 images // 128 = 390 batches * 100 epochs = 39_000 steps
-PAPER = {
-    "data": {"dataset": "cifar100", "batch_size": 128, "resolution": 32, "augment": True},
+JUDGED = of_arm("upscaling", "fig2-resnet", 4)
+CODE_LR = [0.005 * 2.0**j for j in range(-4, 3)]
+PAPER = Upscaling(
+    small=0.5,
+    base=2.0,
+    factor=2,
+    steps=39_000,  # 50_000 images // 128 = 390 batches * 100 epochs
+    batch=128,
+    evaluations=100,
+    # The last epoch, here and below: two of the five reduced ones would be of another time in
+    # training.
+    window=390,
+    lr=CODE_LR[-3:],
+    lr_upscaled=CODE_LR,
+    lr_scratch=CODE_LR[2:],
+    levels=[j / 10 for j in range(10)],
+    rounds=3,
+    seeds=[0, 1, 2, 3, 4],
+    base_seeds=[0, 1, 2, 3, 4],
+    small_seeds=[0, 1, 2],
+    starts=False,
+    long=3,
+    jobs="run",
+    noise="signal",
+)
+# Widths over a factor of 16. A step takes 5 ms to start, 40 ms at width 4, so a run 41 to 315 s;
+# 100 runs with all rounds: 3.0 hours.
+WORKSTATION = replace(
+    PAPER,
+    small=0.25,
+    steps=7_800,  # 390 batches * 20 epochs
+    evaluations=20,
+    lr=CODE_LR[2:],
+    levels=[j / 5 for j in range(6)],
+    rounds=2,
+    seeds=[20, 21, 22],
+    base_seeds=[20, 21, 22],
+    small_seeds=[20, 21, 22],
+    jobs="line or run",
+)
+REDUCED = Upscaling(
+    small=1 / 16,
+    base=1 / 8,
+    factor=2,
+    steps=195,  # 5_000 images // 128 = 39 batches * 5 epochs
+    batch=128,
+    evaluations=5,
+    settings={"data.resolution": 8, "data.augment": False, "model.base_width": 1 / 16},
+    window=39,
+    lr=octaves(-6, -1),
+    lr_upscaled=octaves(-7, -2),
+    lr_scratch=octaves(-5, -2),
+    levels=[0.0, 0.5, 1.0, 2.0],
+    rounds=2,
+    target_rounds=2,
+    seeds=JUDGED,
+    base_seeds=[0, 1, 2],
+    small_seeds=JUDGED,
+    starts=False,
+    jobs="line",
+    noise="signal",
+)
+SMOKE = replace(
+    REDUCED,
+    steps=4,
+    evaluations=2,
+    window=0,
+    lr=octaves(-5, -4),
+    lr_upscaled=octaves(-5, -4),
+    lr_scratch=octaves(-5, -4),
+    levels=[0.0, 0.5],
+    rounds=0,
+    target_rounds=0,
+    seeds=[0, 1],
+    base_seeds=[0, 1],
+    small_seeds=[0, 1],
+    jobs="stage",
+)
+SCALES = {
+    "smoke": SMOKE,
+    "reduced": REDUCED,
+    "overnight": overnight(REDUCED),
+    "workstation": WORKSTATION,
+    "paper": PAPER,
+}
+SPEC = {
+    "data": {"dataset": "cifar100", "batch_size": PAPER.batch, "resolution": 32, "augment": True},
     "model": {"name": "resnet", "classes": 100, "width": 2.0, "base_width": 1.0},
     "parametrization": "muP-multiplier",
     "start": None,
@@ -37,85 +121,18 @@ PAPER = {
         "clip": None,
     },
     "lr": 0.01,
-    "steps": 39_000,
+    "steps": PAPER.steps,
     "microbatches": 1,
-    "evaluations": 100,
+    "evaluations": PAPER.evaluations,
     "precision": "tf32",
     "threads": 1,
     "seed": 0,
 }
-# 5_000 images // 128 = 39 batches * 5 epochs = 195 steps
-REDUCED = {
-    "data.resolution": 8,
-    "data.augment": False,
-    "model.base_width": 1 / 16,
-    "steps": 195,
-    "evaluations": 5,
-}
-SMOKE = REDUCED | {"steps": 4, "evaluations": 2}
-# 390 batches * 20 epochs = 7_800 steps; widths over a factor of 16. A step takes 5 ms to start, 40
-# ms at width 4, so a run 41 to 315 s; 100 runs with all rounds: 3.0 hours.
-WORKSTATION = {"steps": 7_800, "evaluations": 20}
-SMALL = {"small": 1 / 16, "small_wide": 1 / 8, "base": 1 / 8, "wide": 1 / 4}
-CODE_LR = [0.005 * 2.0**j for j in range(-4, 3)]
-
-# The last epoch: two of five would be of another time in training.
-WINDOWS = {"reduced": 39, "workstation": 390, "paper": 390}
 DEPARTURES = (
     "The last batch of an epoch, 80 of 50,000 images, is left out, as in the released code: 39,000 "
     "steps where 100 whole epochs are 39,100.",
 )
 CHOSEN = "2^-2 was added to Sweep 2's rates because the best was the largest, 2^-3"
-
-curves = partial(
-    protocol,
-    PAPER,
-    widths={
-        "smoke": SMALL,
-        "reduced": SMALL,
-        "workstation": {"small": 0.25, "small_wide": 0.5, "base": 2.0, "wide": 4.0},
-        "paper": {"small": 0.5, "small_wide": 1.0, "base": 2.0, "wide": 4.0},
-    },
-    scales={"smoke": SMOKE, "reduced": REDUCED, "workstation": WORKSTATION, "paper": {}},
-    windows=WINDOWS,
-    lr={
-        "smoke": octaves(-5, -4),
-        "reduced": octaves(-6, -1),
-        "workstation": CODE_LR[2:],
-        "paper": CODE_LR[-3:],
-    },
-    lr_upscaled={
-        "smoke": octaves(-5, -4),
-        "reduced": octaves(-7, -2),
-        "workstation": CODE_LR,
-        "paper": CODE_LR,
-    },
-    lr_scratch={
-        "smoke": octaves(-5, -4),
-        "reduced": octaves(-5, -2),
-        "workstation": CODE_LR[2:],
-        "paper": CODE_LR[2:],
-    },
-    levels={
-        "smoke": [0.0, 0.5],
-        "reduced": [0.0, 0.5, 1.0, 2.0],
-        "workstation": [j / 5 for j in range(6)],
-        "paper": [j / 10 for j in range(10)],
-    },
-    seeds={
-        "smoke": [0, 1],
-        "reduced": of_arm("upscaling", "fig2-resnet", 4),
-        "workstation": [20, 21, 22],
-        "paper": [0, 1, 2, 3, 4],
-    },
-    base_seeds={
-        "smoke": [0, 1],
-        "reduced": [0, 1, 2],
-        "workstation": [20, 21, 22],
-        "paper": [0, 1, 2, 3, 4],
-    },
-    noise="signal",
-    chosen_after_seeing=CHOSEN,
-    departures=DEPARTURES,
+STAGES = studies(
+    "warm_start", SPEC, stages, SCALES, chosen_after_seeing=CHOSEN, departures=DEPARTURES
 )
-STAGES = curves()

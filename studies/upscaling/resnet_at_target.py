@@ -7,20 +7,39 @@ rates are around the printed one.
 Workstation: 118 runs with all rounds, 4.1 hours, of which all but 18 are those of `resnet`.
 """
 
-from repro.core.seeds import of_arm
-from repro.core.study import octaves
-from studies.upscaling.resnet import CHOSEN, CODE_LR, curves
+from dataclasses import replace
 
-of = curves.keywords
-RATES = {
-    "smoke": [2.0**-5],
-    "reduced": octaves(-4, -2),
-    "workstation": CODE_LR[2:5],
-    "paper": CODE_LR[2:5],
+from repro.core.seeds import of_arm
+from repro.core.study import octaves, studies
+from studies.upscaling import resnet
+from studies.upscaling._protocol import Upscaling, overnight, stages
+
+
+def around(at: Upscaling, rates: list[float]) -> Upscaling:
+    """A scale of `resnet` with a sweep at the target, with noise and without."""
+    return replace(at, target_lr=rates, target_lr_quiet=rates, starts=True)
+
+
+SMOKE = around(resnet.SMOKE, [2.0**-5])
+JUDGED = of_arm("upscaling", "target-resnet", 4)
+REDUCED = replace(
+    around(resnet.REDUCED, octaves(-4, -2)),
+    seeds=JUDGED,
+    small_seeds=JUDGED,
+)
+SCALES = {
+    "smoke": SMOKE,
+    "reduced": REDUCED,
+    "overnight": overnight(REDUCED),
+    "workstation": around(resnet.WORKSTATION, resnet.CODE_LR[2:5]),
+    "paper": around(resnet.PAPER, resnet.CODE_LR[2:5]),
 }
-STAGES = curves(
-    target={"lr": RATES, "lr_without_noise": RATES},
-    seeds=of["seeds"] | {"reduced": of_arm("upscaling", "target-resnet", 4)},
-    chosen_after_seeing=f"{CHOSEN}; rates at the target around those that seeds 0 to 2, not among "
-    "those judged, transfer",
+STAGES = studies(
+    "warm_start",
+    resnet.SPEC,
+    stages,
+    SCALES,
+    chosen_after_seeing=f"{resnet.CHOSEN}; rates at the target around those that seeds 0 to 2, not "
+    "among those judged, transfer",
+    departures=resnet.DEPARTURES,
 )

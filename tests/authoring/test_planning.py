@@ -145,3 +145,35 @@ def test_the_whole_rule_on_fresh_draws(claim, gain, least, wrong, monkeypatch):
         verdicts.append(judge(claim, measure(fresh, "reduced")["mine.one"], evidence).status)
     assert verdicts.count(REPRODUCED) >= least * len(verdicts)
     assert tail(verdicts.count(wrong), len(verdicts), 0.05) > 0.01
+
+
+# ---- settings that seeds draw
+
+
+def drawn(settings=3):
+    """Two seeds of each setting, which have a word that no other has."""
+    rows = [
+        {"norm": f"norm {k}", "arm": arm, "seed": 10 * k + seed, "setting": k}
+        for k in range(settings)
+        for seed in range(2)
+        for arm in ("wide", "narrow")
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_settings_own_words_tell_no_arm():
+    """An arm is what is compared within a setting; both have the same seeds, so they are one."""
+    assert {*planning.arms(drawn())} == {"wide + narrow"}
+    assert {*planning.arms(drawn().drop(columns="setting"))} != {"wide + narrow"}
+
+
+def test_a_design_of_more_settings_than_a_pilot_has_two_seeds_of_the_first_alone():
+    table = drawn()
+    here = planning.Source(SUITE, "mine/one", table, [])
+    (arm,) = {*here.arm}
+    asked = {arm: 11}
+    assert here.copies(asked) == 3
+    tables = [table.assign(setting=table["setting"] + 100 * k) for k in range(3)]
+    rows = here.cut(asked)(tables)
+    seeds = rows.groupby("setting")["seed"].nunique()
+    assert [*seeds] == [2, 2, 2, 1, 1, 1, 1, 1] and rows["seed"].nunique() == 11

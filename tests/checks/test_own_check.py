@@ -1,6 +1,7 @@
 """The coordinate check of a model of one's own."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
@@ -120,16 +121,17 @@ def test_random_numbers_of_the_user_s_stay_and_a_plot_is_drawn(tmp_path):
         ({"steps": 0}, "without a step nothing changes"),
         ({"recipe": None}, "give optimizer= as a function of the model"),
         ({"widths": [64]}, "give two or more"),
-        ({"batches": []}, "or mappings of keywords, at least one"),
+        ({"batches": []}, "or mappings of keywords, and holds nothing"),
         ({"loss": lambda m, b: m(b[0]).sum() / 0}, "at step 0: lower lr"),
         ({"lr": 0.0}, "lr 0.0: give a rate above 0"),
         ({"tolerance": 0.0}, "tolerance 0.0: give one above 0"),
+        ({"make": cache(make)}, "make(64) returns the same module twice"),
     ],
 )
 def test_mistakes_are_one_line(more, said):
-    arguments = {"recipe": "muP", "batches": batches, "widths": WIDTHS} | more
+    arguments = {"make": make, "recipe": "muP", "batches": batches, "widths": WIDTHS} | more
     with refused() as error:
-        widthwise.coordinate_check(make, **arguments)
+        widthwise.coordinate_check(**arguments)
     assert said in str(error.value)
 
 
@@ -169,7 +171,7 @@ def test_the_command_checks_a_file_and_fails_where_the_check_does(tmp_path, caps
         assert said in capsys.readouterr().err
     path.write_text(FILE.replace("def batches", "def data"))
     assert main([*words, "--recipe", "muP"]) == 1
-    assert "defines no batches" in capsys.readouterr().err
+    assert "defines no batches (seed -> [(inputs, targets), ...])" in capsys.readouterr().err
 
 
 class ByHand(nn.Module):

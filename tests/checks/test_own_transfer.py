@@ -1,8 +1,10 @@
 """Tuned narrow, trained wide: the comparison on a model of one's own."""
 
 import math
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from refusals import refused
@@ -13,6 +15,8 @@ from benchmarks.zoo import users
 from benchmarks.zoo.users import RATES, batches, make
 from widthwise.__main__ import main
 from widthwise.checks.regret import Comparison
+from widthwise.checks.sweep import Sweep
+from widthwise.checks.transfer import Transfer
 
 
 def compare(*recipes, rates=RATES, **options):
@@ -64,6 +68,48 @@ def test_its_losses_are_those_of_a_plain_loop():
 def test_a_run_that_diverges_is_infinitely_bad():
     found = compare("SP", rates=[*RATES[:2], 1e30])
     assert math.isinf(found.curves["SP", 32].losses[0, -1])
+    assert "SP, width 32: 1e+30 (seed 1000), 1e+30 (seed 1001)" in str(found)
+
+
+def test_a_rate_at_which_one_seed_diverged_is_none_to_choose(tmp_path):
+    """Found in review: a regret of -inf, beside "nothing to lose"."""
+    rates, inf = np.array(RATES), math.inf
+    narrow = Sweep(rates, (0, 1), np.array([[-1.0, -1.2, -1.1], [-1.1, inf, inf]]))
+    wide = Sweep(rates, (1000, 1001), np.array([[-1.3, -1.6, inf], [-1.2, -1.5, -1.7]]))
+    found = Transfer({("SP", 8): narrow, ("SP", 32): wide})
+    assert found.regret("SP", 32) == pytest.approx([0.3, 0.3])
+    said = str(found)
+    assert "SP, width 32: 0.125 (seed 1000)" in said and "of one difference" in said
+    found.plot(str(tmp_path / "found.png"))
+    assert (tmp_path / "found.png").stat().st_size
+
+
+def test_a_schedule_of_one_s_own_multiplies_rates():
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR
+    found, plain = compare("muP", schedule=cosine), compare("muP")
+    assert (found.curves["muP", 32].losses != plain.curves["muP", 32].losses).all()
+    with refused("schedule sets rates of groups apart"):
+        compare("muP", schedule=lambda optimizer, steps: cosine(optimizer, steps, eta_min=0.01))
+
+
+@pytest.mark.parametrize(
+    ("batches", "loss", "said"),
+    [
+        (lambda seed: (each for each in batches(seed)), None, "batches: is a generator: give a l"),
+        (torch.utils.data.DataLoader(batches(0)), None, "batches: is a DataLoader: give a list"),
+        (batches(0)[0], None, "and holds a Tensor"),
+        (batches, nn.functional.mse_loss, r"loss takes \(model, batch\): lambda model, batch: mi"),
+    ],
+)
+def test_what_is_given_in_another_form_is_told_in_which(batches, loss, said):
+    with refused(said):
+        widthwise.transfer(make, ["muP"], batches, [8, 16], loss=loss)
+
+
+def test_a_picture_asks_for_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with refused(r"plot: needs matplotlib: .*widthwise\[plot\]"):
+        compare("muP").plot("found.png")
 
 
 @pytest.mark.parametrize(

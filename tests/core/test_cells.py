@@ -25,6 +25,7 @@ from repro.files import CELL_SEAL, read_sealed, seal, write_sealed
 from repro.lineage.checkout import ROOT
 from repro.lineage.provenance import devices, provenances
 from repro.tasks import TASKS, Task
+from repro.tasks.recorded import TRAINED, Records
 from repro.verdicts import tabulate
 from repro.verdicts.judging import source_line
 
@@ -71,7 +72,9 @@ def read(folder, cell, name="cell.json"):
 
 def as_task(monkeypatch, kind):
     """A class of tasks is what `fake` is."""
-    monkeypatch.setitem(TASKS, "fake", kind(1, "fake", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(
+        TASKS, "fake", kind(1, "fake", lambda spec: [], lambda spec: 0.0, Records(TRAINED))
+    )
 
 
 def test_a_mistake_found_in_a_run_names_the_run(tmp_path, monkeypatch):
@@ -109,6 +112,24 @@ def test_what_a_job_killed_while_it_wrote_has_left_is_removed(tmp_path, calls):
     assert other.exists() and not own.exists()
 
 
+def test_no_run_looks_through_all_others_and_those_that_lie_flat_are_read(
+    tmp_path, calls, monkeypatch
+):
+    """Found in review: each run listed the whole folder four times."""
+    cell = fake_cell(*({"seed": seed} for seed in range(9)))
+    store, looked = tmp_path / "runs", []
+    store.mkdir()
+    listdir, scandir = os.listdir, os.scandir
+    monkeypatch.setattr(os, "listdir", lambda path: looked.append(path) or listdir(path))
+    monkeypatch.setattr(os, "scandir", lambda path: looked.append(path) or scandir(path))
+    run(cell, tmp_path)
+    assert [*map(str, looked)].count(str(store)) == 1
+    for path in [*store.rglob("*.json")]:
+        assert path.parent == store / path.stem[:2]
+        path.rename(store / path.name)
+    assert run(cell, tmp_path, "again.json") == 9 and calls == [*range(9)]
+
+
 def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
     """Found on Figure 1: runs taken over from another study's cell lost their coordinates."""
     first, second = (
@@ -125,7 +146,7 @@ def test_a_run_shared_by_two_studies_keeps_each_one_s_axes(tmp_path, calls):
 def test_a_run_whose_provenance_says_more_than_is_written_now_is_taken_over(tmp_path, calls):
     """Runs trained as one with others, as was done once, say how many there were."""
     cell = finished(tmp_path)
-    path = tmp_path / "runs" / f"{cell.runs[0].id}.json"
+    (path,) = (tmp_path / "runs").rglob(f"{cell.runs[0].id}.json")
     made = read_sealed(path, CELL_SEAL)
     write_sealed(path, made | {"provenance": made["provenance"] | {"stacked": 2}}, CELL_SEAL)
     assert run(cell, tmp_path, "again.json") == 1 and calls == [0]
@@ -150,7 +171,8 @@ def test_a_diverged_run_is_an_infinite_record_in_valid_json(tmp_path, calls):
 @pytest.mark.parametrize("where", ["cell.json", "run"])
 def test_an_edited_file_is_refused(tmp_path, calls, where):
     cell = finished(tmp_path)
-    path = tmp_path / "cell.json" if where == "cell.json" else next((tmp_path / "runs").iterdir())
+    runs = (tmp_path / "runs").rglob("*.json")
+    path = tmp_path / "cell.json" if where == "cell.json" else next(runs)
     path.write_text(path.read_text().replace("1.5", "1.4"))
     with refused("was changed after it was written.*delete it"):
         if where == "cell.json":
@@ -201,7 +223,7 @@ def test_arithmetics_are_never_mixed_and_one_nobody_wrote_down_is_named(tmp_path
 def test_runs_of_another_device_arithmetic_or_other_tokens_are_made_again(tmp_path, calls, capsys):
     """Otherwise deleting a cell, as the error about mixed devices says, would not mend it."""
     cell = finished(tmp_path)
-    (stored,) = (tmp_path / "runs").glob("*.json")
+    (stored,) = (tmp_path / "runs").rglob("*.json")
     content = read_sealed(stored, CELL_SEAL)
     for changed, words in (
         ({"device": "nvidia-h100"}, "device nvidia-h100"),
@@ -226,7 +248,7 @@ def test_a_run_whose_checkpoint_is_damaged_or_gone_is_made_again(tmp_path, monke
     as_task(monkeypatch, Kept)
     cell, folder = fake_cell({"seed": 0}), tmp_path / "kept"
     assert [run(cell, tmp_path, checkpoints=folder) for _ in range(2)] == [0, 1]
-    (file,) = (tmp_path / "runs").glob("*.safetensors")
+    (file,) = (tmp_path / "runs").rglob("*.safetensors")
     for harm in (lambda: file.write_text("weight5"), file.unlink):
         harm()
         assert run(cell, tmp_path, checkpoints=folder) == 0
@@ -263,7 +285,7 @@ def test_a_run_goes_on_only_from_what_began_as_it_would(tmp_path, monkeypatch):
     run(fake_cell({"seed": 0}), tmp_path, inputs={need: tokens})
     assert [there for _, there in found] == [False, True, False, False, True]
     assert len({path for path, _ in found}) == 3
-    assert not list((tmp_path / "runs").glob("*.state"))
+    assert not list((tmp_path / "runs").rglob("*.state"))
 
 
 def written_by(digest):
@@ -284,7 +306,7 @@ def test_a_run_interrupted_under_other_code_begins_anew_and_says_so(tmp_path, mo
     assert "was interrupted under other code than the present (bbbbbbbbbbbb): begins anew" in said
     run(fake_cell({"seed": 0}), tmp_path)
     assert [there for _, there in found] == [False, False, True, True]
-    assert not list((tmp_path / "runs").glob("*.state"))
+    assert not list((tmp_path / "runs").rglob("*.state"))
 
 
 def test_finished_runs_of_other_code_are_kept_and_named(tmp_path, calls, monkeypatch, capsys):
@@ -336,23 +358,28 @@ def test_a_killed_job_leaves_whole_runs_and_resumes(suite):
     for need in suite.needs(cell):
         for command in (
             ["fetch", need.dataset],
-            ["tokenize", need.dataset, str(need.vocab_size)],
+            ["fetch", need.dataset, str(need.vocab_size)],
         ):
             call([*command, *words])
     train = ["train", cell.study, cell.name, *words]
 
     call(train)
     undisturbed = tabulate.frame([cellfiles.read_cell(path, cell)])
-    for file in [path, *suite.paths.runs.iterdir()]:
+    for file in [path, *suite.paths.runs.rglob("*.*")]:
         file.unlink()
 
     process = subprocess.Popen([sys.executable, "-m", "repro", *train], env=environment())
-    while len(list(suite.paths.runs.glob("[0-9a-f]*.json"))) < 3:
+
+    def whole():
+        """How many runs are written: what is being written lies deeper."""
+        return len(list(suite.paths.runs.glob("??/*.json")))
+
+    while whole() < 3:
         assert process.poll() is None, "the job ended before it could be killed"
     process.kill()
     process.wait()
     assert not path.exists()
-    finished = len(list(suite.paths.runs.glob("[0-9a-f]*.json")))
+    finished = whole()
     assert 3 <= finished < len(cell.runs)
 
     assert f"resumed {finished} runs, trained {len(cell.runs) - finished}" in call(train)
@@ -519,7 +546,7 @@ def test_a_begun_run_goes_on_on_another_model_and_names_both(tmp_path, monkeypat
     assert (made["device"], made["began_on"]) == (PCIE[0], [SXM[0]])
     assert devices([made]) == [SXM[0], PCIE[0]]
     assert [
-        p.suffix for p in (tmp_path / "runs").iterdir() if p.suffix in (".state", ".devices")
+        p.suffix for p in (tmp_path / "runs").rglob("*") if p.suffix in (".state", ".devices")
     ] == []
 
 

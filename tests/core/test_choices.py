@@ -17,6 +17,7 @@ from repro.core.study import GPU_SCALES, SCALES, Best, Checkpoint, Scale, Study
 from repro.core.suite import FEW
 from repro.core.upstream import UpstreamResults
 from repro.tasks import TASKS, Task
+from repro.tasks.recorded import TRAINED, Records
 from repro.workflow.jobs import choose, is_chosen
 
 # Files a cell, on average over a scale: what cells read and what choices read. Overnight a stage
@@ -74,7 +75,9 @@ def trained(monkeypatch, tmp_path):
                 final.write_text(repr(spec["lr"]))
             return [{"step": 1, "train_loss": math.log2(spec["lr"] / 2) ** 2 + spec["seed"]}]
 
-    monkeypatch.setitem(TASKS, "bowl", Bowl(1, "fake", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(
+        TASKS, "bowl", Bowl(1, "fake", lambda spec: [], lambda spec: 0.0, Records(TRAINED))
+    )
     tune = cells("p/s/tune", STAGES["tune"], "smoke", 1, {})
     runs = [run for cell in tune for run in cell.runs]
     after = cells("p/s/after", STAGES["after"], "smoke", 1, {}, lambda stage: runs)

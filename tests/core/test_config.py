@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 from refusals import refused
 
-from repro.core import config, discovery, suite
+from repro.core import config, discovery
 from repro.core.suite import load
 from repro.data.source import Source
 
@@ -43,7 +45,6 @@ def test_a_key_twice_in_a_configuration_file_is_named_with_its_lines(tmp_path):
         ({"max_gpu_hours": -1}, "-1 is not a number of hours"),
         ({"max_days": "nan"}, "'nan' is not a number of days"),
         ({"max_gpu_hours": True}, "True is not a number of hours"),
-        ({"wikitext2": 7}, r"7 is what YAML makes .* --config 'wikitext2=\"FOLDER\"'"),
         ({"wikitext2": "~nobody-of-this-name/x"}, "does not exist"),
         ({"figures": 3}, "not a list of names"),
         ({"wikitext2": ""}, "config key wikitext2: '' is empty; give a value"),
@@ -74,12 +75,29 @@ def test_a_folder_is_taken_literally(tmp_path, monkeypatch, name):
         assert load([f"wikitext2={name}"]).source("wikitext2") == chosen
 
 
-def test_what_yaml_makes_of_a_folder_is_held_against_what_was_typed():
-    words = ["figures/fig2.pdf", "--config", "scale=smoke", "wikitext2=a #1"]
-    with refused(r"YAML makes 'a' of 'a #1'; quote it twice"):
-        config.check_literal(words, {"scale": "smoke", "wikitext2": "a"}, ["wikitext2"])
-    config.check_literal(['wikitext2="a #1"'], {"wikitext2": "a #1"}, ["wikitext2"])
-    config.check_literal(["wikitext2=text"], {"wikitext2": "text"}, ["wikitext2"])
+ODD_NAMES = ("number #32", "123_456", "007", "no", "12:30", "a: b", "[a]", "~", "it's", '"x"', "#1")
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("typed", ["{}", '"{}"', "'{}'", "./{}"])
+def test_a_path_of_the_command_line_is_what_was_typed(tmp_path, monkeypatch, name, typed):
+    """Found in review: `"number #32"`, quoted twice as the error said, was read as `number`."""
+    monkeypatch.chdir(tmp_path)
+    Path(name).mkdir()
+    for twin in {"number", "x"} - {name}:
+        Path(twin).mkdir()
+    words = ["scale=smoke", "wikitext2=other", f"wikitext2={typed.format(name)}", "covtype"]
+    found = config.as_typed(words, ["wikitext2"])
+    assert found.keys() == {"wikitext2"} and Path(found["wikitext2"]) == Path(name)
+
+
+def test_a_folder_of_a_file_that_yaml_changes_is_named_as_it_is_by_what_the_error_says(tmp_path):
+    (tmp_path / "007").mkdir()
+    with refused("7 is what YAML makes of the folder given; ") as caught:
+        parse(**config.from_yaml("wikitext2: 007", "own.yaml"))
+    advice = str(caught.value).split("quotes: ")[1]
+    line = advice.replace("FOLDER", str(tmp_path / "007"))
+    assert parse(**config.from_yaml(line, "own.yaml")).sources["wikitext2"].folder.name == "007"
 
 
 def test_unknown_figure_names_the_nearest():
@@ -126,4 +144,4 @@ def test_names_of_figures_are_no_numbers_and_dates(name):
 def test_a_configuration_file_that_is_none_is_named(tmp_path, text):
     path = tmp_path / "config.yaml"
     with refused("config.yaml: "):
-        suite._defaults(path, text)
+        config.defaults(path, text)

@@ -13,7 +13,7 @@ import pytest
 from golden import SPECS
 from refusals import refused
 
-from repro.core import catalog, contracts, discovery
+from repro.core import catalog, cells, contracts, discovery
 from repro.core.contracts import (
     check_dataset,
     check_studies,
@@ -25,7 +25,7 @@ from repro.cost import Cost
 from repro.data.needs import Arrays
 from repro.lineage.checkout import ROOT, misplaced
 from repro.products import forecast, run_table
-from repro.tasks import TASKS, Task
+from repro.tasks import TASKS, Task, recorded
 from repro.verdicts import drawing, judging
 from repro.verdicts.answers import OURS, Test, all_scales, at_most, exact
 from repro.verdicts.figure import Figure
@@ -129,7 +129,8 @@ SPEC = {"width": 8, "data": {"batch_size": 4}, "lr": 0.1, "seed": 0}
 @pytest.fixture(autouse=True)
 def _mine(monkeypatch):
     """A task `mine` with these settings."""
-    task = Task(1, "repro.tasks.mine", lambda spec: [Arrays(spec["data"])], lambda spec: Cost())
+    needs = lambda spec: [Arrays(spec["data"])]  # noqa: E731
+    task = Task(1, "repro.tasks.mine", needs, lambda spec: Cost(), recorded.LANGUAGE_MODEL)
     monkeypatch.setitem(TASKS, "mine", task)
     found = contracts.task_arguments
     arguments = lambda name: frozenset(SPEC) if name == "mine" else found(name)  # noqa: E731
@@ -191,6 +192,13 @@ def test_a_study_that_is_none_is_one_line(changes, message):
     with refused(message) as found:
         check_studies("studies/p/mine.py", studies(STUDY=a_study(**changes)))
     assert str(found.value).startswith("studies/p/mine.py: ")
+
+
+def test_a_scale_is_checked_where_it_is_asked_for():
+    mine = studies(STUDY=a_study(**at("paper", spec={"lrr": 1.0})))
+    check_studies("studies/p/mine.py", mine, ("smoke",))
+    with refused("scale paper: the spec has no setting 'lrr'"):
+        check_studies("studies/p/mine.py", mine, ("paper",))
 
 
 TUNE = a_study(grid={"lr": [0.1, 0.2], "seed": [0]})
@@ -304,7 +312,7 @@ def test_what_a_figure_gives_back_is_one_line_where_it_is_none(
 def test_a_reduce_that_returns_no_table_is_one_line(suite, monkeypatch):
     name = "embedding_lr/table2"
     figure = a_figure(reduce=lambda runs: None)
-    monkeypatch.setattr(run_table.cellfiles, "read_cell", lambda path, cell: {"runs": []})
+    monkeypatch.setattr(cells, "read_cell", lambda path, cell: {"runs": []})
     monkeypatch.setattr(catalog, "figure", lambda name: figure)
     with refused("table2.py: reduce returned a NoneType, not a DataFrame"):
         run_table.reduce(suite, name, Path())
@@ -409,12 +417,12 @@ def test_a_call_that_needs_a_broken_figure_ends_in_one_line(checkout, tmp_path, 
 def test_whoever_asks_for_some_figures_reads_no_study_of_others(monkeypatch):
     """Planning every figure takes longer than all else that a call for one does."""
     fresh, planned = load(["scale=smoke"]), []
-    cells = type(fresh).cells
+    plan = type(fresh).cells
     monkeypatch.setattr(
-        type(fresh), "cells", lambda self, name: planned.append(name) or cells(self, name)
+        type(fresh), "cells", lambda self, name: planned.append(name) or plan(self, name)
     )
     assert fresh.fault("embedding_lr/table2") == ""
-    found = forecast.figures_of(fresh, cells(fresh, "embedding_lr/frequencies"))
+    found = forecast.figures_of(fresh, plan(fresh, "embedding_lr/frequencies"))
     assert found and all(name.startswith("embedding_lr/") for name in found)
     shown = (*found, "embedding_lr/table2")
     assert {*planned} <= {stage for name in shown for stage in discovery.figure_stages(name)}

@@ -9,7 +9,7 @@ from repro.report import model
 
 TEXT = (
     'title = "A Title"\nauthors = ["Hayou, Soufiane"]\nyear = 2025\narxiv = "2511.01734"\n'
-    'version = 1\nquestion = "Is it so?"\nanswer = "rates"\n'
+    'version = 1\n[[answers]]\nquestion = "Is it so?"\ntests = ["rates.a"]\nfound = "Yes"\n'
 )
 
 
@@ -53,6 +53,10 @@ def test_two_papers_of_one_first_author_are_told_apart(written, monkeypatch):
         ("version = 1", 'version = "1"', "version is '1'"),
         ('"Hayou, Soufiane"', '"Soufiane Hayou"', "write the family name first"),
         ('question = "Is it so?"\n', "", "question"),
+        ('["rates.a"]', "[]", "lacks a question, a test"),
+        ('["rates.a"]', '["rates.a", "fig1.b"]', "tests of several figures"),
+        ("found", "fond", "'fond'"),
+        ("[[answers]]\n", "", "unknown key 'found'"),
         ("year", "yaer", "unknown key 'yaer', did you mean 'year'"),
         ("year = 2025", "year =", "Invalid value"),
     ],

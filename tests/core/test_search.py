@@ -15,6 +15,7 @@ from repro.core.upstream import UpstreamResults
 from repro.files import canonical_json, sha256
 from repro.lineage import arithmetic
 from repro.tasks import TASKS, Task
+from repro.tasks.recorded import TRAINED, Records
 from repro.verdicts import tabulate
 
 
@@ -164,7 +165,9 @@ def made(monkeypatch):
             loss = (math.log2(spec["lr"]) - spec["optimum"]) ** 2 + 0.01 * spec["seed"]
             return [{"step": 1, "train_loss": loss}]
 
-    monkeypatch.setitem(TASKS, "bowl", Bowl(1, "fake", lambda spec: [], lambda spec: 0.0))
+    monkeypatch.setitem(
+        TASKS, "bowl", Bowl(1, "fake", lambda spec: [], lambda spec: 0.0, Records(TRAINED))
+    )
     return calls
 
 

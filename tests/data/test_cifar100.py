@@ -58,7 +58,7 @@ def npz(tmp_path):
         np.savez(
             tmp_path / f"{name}.npz",
             images=rng.integers(0, 256, size=(rows, 3, 32, 32), dtype=np.uint8),
-            labels=rng.integers(0, 100, size=rows),
+            labels=7 * np.arange(rows),
         )
     return tmp_path
 
@@ -104,6 +104,12 @@ def test_a_faulty_array_file_is_named_with_the_fault(npz, content, message):
     with refused(message) as caught:
         arrays(npz)
     assert str(caught.value).startswith("cifar100: ") and "train.npz" in str(caught.value)
+
+
+def test_classes_that_train_lacks_are_named(npz):
+    np.savez(npz / "test.npz", images=IMAGES, labels=LABELS)
+    with refused(r"test.npz has classes \[1, 2, 3\], which .*train.npz lacks"):
+        arrays(npz)
 
 
 def test_an_incomplete_folder_is_named(npz):

@@ -1,10 +1,13 @@
 import gzip
+import subprocess
 
 import numpy as np
 import pytest
 from refusals import refused
 
 from data import covtype
+from repro.core import discovery
+from repro.core.suite import load
 from repro.data.arrays import load_arrays
 from repro.data.needs import Tokens
 from repro.data.prepare import prepare, tokenize
@@ -140,11 +143,11 @@ def test_missing_columns_are_named(tmp_path, table):
         (lambda t: set_cell(t, 6, 3, ""), r"line 7 has '' in column 4, expected a number"),
         (lambda t: set_cell(t, 6, 3, "1_0"), r"line 7 has '1_0' in column 4, expected a number"),
         (lambda t: set_cell(t, 6, 3, "nan"), r"line 7 has 'nan' in column 4"),
-        (lambda t: set_cell(t, 2, 54, 8), "row 3 has label 8, expected 1 to 7"),
-        (lambda t: set_cell(t, 2, 54, 0), "row 3 has label 0, expected 1 to 7"),
-        (lambda t: set_cell(t, 2, 54, 1.5), "row 3 has label 1.5, expected 1 to 7"),
-        (lambda t: set_cell(t, 4, 20, 3), "row 5 has 3 in Soil_Type7, expected 0 or 1"),
-        (lambda t: t[:3], "3 rows cannot be split by class"),
+        (lambda t: set_cell(t, 2, 54, 8), "line 3 has label 8, expected 1 to 7"),
+        (lambda t: set_cell(t, 2, 54, 0), "line 3 has label 0, expected 1 to 7"),
+        (lambda t: set_cell(t, 2, 54, 1.5), "line 3 has label 1.5, expected 1 to 7"),
+        (lambda t: set_cell(t, 4, 20, 3), "line 5 has 3 in Soil_Type7, expected 0 or 1"),
+        (lambda t: t[:3], r"line \d is the only row of its class, \d, .* leave that line out"),
         (lambda t: t[:0], "has no rows"),
         (lambda t: t[t[:, 54] == t[0, 54]], "rows of one class, nothing to tell apart"),
         (lambda t: set_cell(t, 6, 3, "1e308"), r"reaches 1e\+308, too large to standardise"),
@@ -170,11 +173,119 @@ def test_a_line_cut_short_is_named(uci):
         arrays(uci)
 
 
+SEPARATED = {"tabs": "\t", "semicolons": ";", "bars": "|"}
+
+
+@pytest.mark.parametrize("name", SEPARATED)
+def test_another_separator_is_named_and_what_converts_it(uci, name):
+    """Found in review: every line was to be mended or removed."""
+    file = uci / "covtype.data"
+    file.write_text(file.read_text().replace(",", SEPARATED[name]))
+    with refused(f"covtype.data has {name} between its cells, expected commas; convert it") as told:
+        arrays(uci)
+    new = uci / "new"
+    call = str(told.value).split("convert it: ")[1].replace("OLD", str(file))
+    subprocess.run(call.replace("NEW", str(new)), shell=True, check=True)
+    new.replace(file)
+    assert len(arrays(uci)["train"]["labels"]) == 320
+
+
+def test_what_gzip_packed_is_read_whatever_its_name(uci, table):
+    """Found in review: "is it truncated?" of a file that a browser had unpacked, and of one packed
+    by hand."""
+    expected = arrays(uci)["train"]["inputs"]
+    file = uci / "covtype.data"
+    plain = file.read_bytes()
+    file.write_bytes(gzip.compress(plain))
+    np.testing.assert_array_equal(arrays(uci)["train"]["inputs"], expected)
+    file.unlink()
+    (uci / "covtype.data.gz").write_bytes(plain)
+    np.testing.assert_array_equal(arrays(uci)["train"]["inputs"], expected)
+
+
+def kaggle(folder, table, change=lambda lines: lines):
+    """Kaggle's train.csv of a table; change: of its lines."""
+    header = ",".join([*covtype.FEATURES, covtype.LABEL])
+    write(folder / "train.csv", table, header)
+    lines = (folder / "train.csv").read_text().splitlines()
+    (folder / "train.csv").write_text("\n".join(change(lines)) + "\n")
+    return folder
+
+
+def quoted(line):
+    return ",".join(f'"{cell}"' for cell in line.split(","))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        # Found in review, each with a line that was another's, or none.
+        (lambda s: [*map(quoted, s[:50]), quoted("," + s[50].split(",", 1)[1]), *s[51:]],
+         "line 51 has '' in column 1 "),
+        (lambda s: [*s[:9], "", "\uff11\uff12," + s[9].split(",", 1)[1], *s[10:]],
+         "line 11 has '\uff11\uff12' in column 1 .*digits 0 to 9"),
+        (lambda s: [f"{line},{i or 'Elevation'}" for i, line in enumerate(s)],
+         "has column 'Elevation' twice; leave one of them"),
+        (lambda s: [*s[:9], "", s[9].rsplit(",", 1)[0] + ",9", *s[10:]],
+         "line 11 has label 9, expected 1 to 7"),
+        (lambda s: [s[0], s[1].rsplit(",", 1)[0] + ",7"]
+         + [line for line in s[2:] if not line.endswith(",7")],
+         "line 2 is the only row of its class, 7, and each needs one .*; leave that line out"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_kaggle_s_file_is_named_by_the_file_s_own_line(tmp_path, table, change, says):
+    with refused(says):
+        arrays(kaggle(tmp_path, table, change))
+
+
+def test_a_quoted_file_with_a_mark_of_the_byte_order_is_the_same(tmp_path, table):
+    for name in ("plain", "quoted"):
+        (tmp_path / name).mkdir()
+    first = arrays(kaggle(tmp_path / "plain", table))
+    marked = kaggle(tmp_path / "quoted", table, lambda lines: [*map(quoted, lines)])
+    (marked / "train.csv").write_text((marked / "train.csv").read_text(), "utf-8-sig")
+    np.testing.assert_array_equal(first["train"]["inputs"], arrays(marked)["train"]["inputs"])
+
+
+def test_any_table_is_data_for_the_mlp(tmp_path, monkeypatch):
+    """Its model has as many inputs and classes; runs of other data keep their ids."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    kinds = ("oak", "fir", "elm")
+    rows = [f"{x:.3f},{kinds[i % 3]},{i % 2}" for i, x in enumerate(rng.normal(size=90))]
+    (tmp_path / "table.csv").write_text("\n".join(["size,label,wet", *rows]) + "\n")
+    found = arrays(tmp_path)
+    assert {split: a["inputs"].shape for split, a in found.items()} == {
+        "train": (72, 2), "valid": (18, 2)
+    }  # fmt: skip
+    assert np.bincount(found["train"]["labels"]).tolist() == [24, 24, 24]
+    assert {*found["train"]["inputs"][:, 1]} == {0, 1}, "binary, and so as it is"
+    np.testing.assert_allclose(found["train"]["inputs"][:, 0].mean(), 0, atol=1e-6)
+    for key, study in {
+        "covtype": "upscaling/mlp_adamw/tune",
+        "covtype_long": "transfer/mlp",
+    }.items():
+        its = load(["scale=smoke", f"{key}={tmp_path}"])
+        name = next(n for n in discovery.study_names() if n.startswith(study))
+        model = its.cells(name)[0].runs[0].spec["model"]
+        assert (model["inputs"], model["classes"]) == (2, 3)
+    assert load(["scale=smoke"]).cells(name)[0].runs[0].spec["model"]["inputs"] == 54
+
+
+def test_a_table_without_a_label_says_what_to_name_so(tmp_path):
+    (tmp_path / "table.csv").write_text("size,kind\n1,2\n3,4\n")
+    with refused("has no column label, found size, kind; name the column of the classes so"):
+        arrays(tmp_path)
+    (tmp_path / "table.csv").write_text("size,label\nbig,2\n3,4\n")
+    with refused(r"line 2 has 'big' in column 1 \(size\), expected a number"):
+        arrays(tmp_path)
+
+
 def test_a_truncated_archive_is_named(uci):
     packed = gzip.compress((uci / "covtype.data").read_bytes())
     (uci / "covtype.data").unlink()
     (uci / "covtype.data.gz").write_bytes(packed[: len(packed) // 2])
-    with refused("cannot be read after line .*truncated"):
+    with refused("cannot be unpacked after line .*truncated"):
         arrays(uci)
 
 

@@ -473,7 +473,7 @@ def test_a_folder_without_validation_files_is_divided(tmp_path, texts, cache, mo
         ({}, r"has no text to train on, expected train\.txt, \*\.jsonl or \*\.parquet, found \[\]"),
         ({"valid.txt": b"a"}, r"has no text to train on.*found \['valid\.txt'\]"),
         ({"train.txt": b"a", "a.jsonl": b"{}"}, r"files of several kinds \(\.jsonl, \.txt\)"),
-        ({"train.txt": b"a\nb \xff c"}, r"train\.txt line 2 is not UTF-8 \(byte 0xff\)"),
+        ({"train.txt": b"a\nb \xff c"}, r"train\.txt is not UTF-8 \(byte 0xff at offset 4\)"),
         ({"a.jsonl": b'{"page": "x"}\n'}, r"a\.jsonl: column 'text' is missing, found \['page'\]"),
         ({"a.jsonl": b'{"text": 3}\n'}, r"a\.jsonl: 'text' of row 0 is 3, expected a string"),
         ({"a.jsonl": b'{"text": "x"}\n{"te'}, r"a\.jsonl (cannot be read|broke off)"),

@@ -60,4 +60,11 @@ def test_the_head_of_a_crawl_ends_after_so_many_documents(tmp_path, monkeypatch)
     assert list(fineweb_head.documents(source, "valid")) == ["Document 0."]
     assert list(fineweb_head.documents(source, "train")) == [f"Document {i}." for i in (1, 2, 3)]
     assert fineweb_head.identity(source)["train_documents"] == 3
-    assert "train_documents" not in fineweb.identity(source)
+    monkeypatch.chdir(tmp_path)
+    with refused(
+        "fineweb: the first 5500000 tokens are kept for validation.* only 36; give"
+    ) as told:
+        fineweb.identity(source)
+    assert "give a folder with valid.txt" in str(told.value)
+    (tmp_path / "valid.txt").write_text("Another document.\n")
+    assert "train_documents" not in fineweb.identity(source), "after what the error says"

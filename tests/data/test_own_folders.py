@@ -1,12 +1,16 @@
 """Folders of one's own that would silently be other data: each is read as it is, or named."""
 
+import subprocess
+
 import numpy as np
 import pytest
 from PIL import Image
 from refusals import refused
 
-from repro.data import documents, image_folder, text
+from data import wikitext2
+from repro.data import documents, image_folder, prepare, text, tokenization
 from repro.data.parquet import File
+from repro.data.source import Source
 
 
 @pytest.fixture
@@ -124,3 +128,122 @@ def test_of_two_columns_of_one_name_none_is_chosen(tmp_path):
     pq.write_table(table, tmp_path / "train.parquet")
     with refused(r"train.parquet: has 2 columns 'text'; leave the one"):
         list(File("fineweb", str(tmp_path / "train.parquet")).texts())
+
+
+TEXT = "One line of a text .\n\nAnother line , with caf\u00e9 .\n" * 40
+ASCII = TEXT.replace("\u00e9", "e")
+WRITTEN = {
+    "CRLF": TEXT.replace("\n", "\r\n").encode(),
+    "CR": TEXT.replace("\n", "\r").encode(),
+    "a mark of the byte order": TEXT.encode("utf-8-sig"),
+    "two files joined": TEXT[: len(TEXT) // 2].encode("utf-8-sig")
+    + TEXT[len(TEXT) // 2 :].encode("utf-8-sig"),
+}
+
+
+def tokens(folder, kind):
+    """Token ids of a folder's train.txt, and its documents as those of a stream."""
+    source = Source("folder", folder)
+    made = folder.with_name(f"made-{kind}") / "manifest.json"
+    prepare.prepare(wikitext2, source, {}, made)
+    tokenization.tokenize(made, {"bpe": 64, "gpt2": 50_257}[kind], made, kind)
+    return tokenization.load_tokens(made)[1]["train"].tolist()
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_text_has_the_same_tokens_whatever_system_wrote_it(tmp_path, monkeypatch, written):
+    """Found in review: GPT-2's tokenizer made 12 % more of CRLF, and a mark was a letter."""
+    monkeypatch.setattr(text, "PIECE", 97)  # line ends and characters are cut in two
+    found = []
+    for name, data in (("as it is", TEXT.encode()), ("written", WRITTEN[written])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.txt").write_bytes(data)
+        folder = tmp_path / name
+        read = [*documents.from_files("fineweb", [folder / "train.txt"])]
+        found.append((tokens(folder, "bpe"), tokens(folder, "gpt2"), read))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (
+            TEXT.replace("\u00e9", "e").encode("utf-16-le"),
+            "has NUL bytes.*iconv -f UTF-16LE -t UTF-8 OLD > NEW",
+        ),
+        (TEXT.encode("utf-16-be"), "is not UTF-8.*iconv -f UTF-16BE -t UTF-8"),
+        (TEXT.encode("utf-16"), "is not UTF-8.*iconv -f UTF-16 -t UTF-8"),
+        (TEXT.encode("utf-32"), "is not UTF-8.*iconv -f UTF-32 -t UTF-8"),
+        (TEXT.encode() + b"\0" * 9999, "has NUL bytes.* remove them: tr -d '\\\\0' < OLD > NEW"),
+        (TEXT.encode("latin-1"), "is not UTF-8.*with iconv from the encoding that it has"),
+    ],
+)
+def test_what_is_no_text_is_refused_and_read_after_what_the_error_says(tmp_path, data, says):
+    """Found in review: of UTF-16 every second character was NUL, and a verdict was made."""
+    (path := tmp_path / "train.txt").write_bytes(data)
+    with refused(f"^wikitext2: {path} {says}") as caught:
+        text.folder_digests("wikitext2", tmp_path)
+    with refused(f"^fineweb: {path} {says}"):
+        list(documents.from_files("fineweb", [path]))
+    if " > NEW" in says:
+        call = str(caught.value).rsplit(": ", 1)[1]
+        new = tmp_path / "new"
+        call = call.replace("OLD", str(path)).replace("NEW", str(new))
+        subprocess.run(call, shell=True, check=True)
+        new.replace(path)
+        text.folder_digests("wikitext2", tmp_path)
+        assert "".join(text.blocks(path)) in (TEXT, ASCII)
+
+
+@pytest.mark.parametrize("corpus", [text, documents])
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("valid", "valid"), ("val", "valid"), ("dev", "valid"), ("validation", "valid"),
+        ("eval", "valid"), ("VAL", "valid"), ("test", "test"), ("Testing", "test"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("suffix", ["{}.txt", "{}-00000.parquet"])
+def test_a_name_says_the_split_of_a_file(tmp_path, corpus, name, split, suffix):
+    """Found in review: val.jsonl was trained on, and val.txt was not read."""
+    for each in ("train", name):
+        (tmp_path / suffix.format(each)).touch()
+    other = tmp_path / suffix.format(name)
+    if (corpus, split) == (documents, "test"):
+        with refused(f"^fineweb: {other} says by its name that it is test, and is not read"):
+            corpus.folder_files("fineweb", tmp_path)
+        other.unlink()  # moved out, as it says
+        assert [*corpus.folder_files("fineweb", tmp_path)["train"]]
+    else:
+        assert corpus.folder_files("fineweb", tmp_path)[split] == [other]
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ("train.jsonl my_val.jsonl", "my_val.jsonl"),
+        ("train.jsonl devSet.jsonl", "devSet.jsonl"),
+        ("data-0.jsonl latest.jsonl contest.jsonl developer.jsonl", ""),
+        ("train.jsonl train_dev.jsonl", "says by its name that it is train and valid; rename it"),
+        ("trainval.jsonl", "says by its name that it is train and valid"),
+        ("train.jsonl test.jsonl", "test.jsonl says by its name that it is test, and is not read"),
+        ("train.jsonl valid.json", "valid.json says by its name that it is valid, and is not read"),
+        ("train.txt my_val.txt", "my_val.txt says by its name that it is valid, and is not read"),
+    ],
+)
+def test_other_names_of_a_stream_s_files(tmp_path, files, says):
+    for name in files.split():
+        (tmp_path / name).touch()
+    if "says" in says:
+        with refused(says):
+            documents.folder_files("fineweb", tmp_path)
+    else:
+        found = documents.folder_files("fineweb", tmp_path)["valid"]
+        assert [path.name for path in found] == says.split()
+
+
+def test_of_two_texts_of_a_split_none_is_chosen(tmp_path):
+    for name in ("train", "val", "dev"):
+        (tmp_path / f"{name}.txt").write_text("a")
+    with refused("dev.txt and .*val.txt are both valid; keep one of them"):
+        text.folder_files("wikitext2", tmp_path)

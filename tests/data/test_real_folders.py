@@ -155,7 +155,7 @@ def test_every_kind_of_folder_is_read_by_the_commands(kind, tmp_path, documents)
     repro("fetch", name, *config, directory=tmp_path)
     assert list((tmp_path / "resources" / name).glob("*/manifest.json"))
     if name in CORPORA:
-        repro("tokenize", name, "300", *config, directory=tmp_path)
+        repro("fetch", name, "300", *config, directory=tmp_path)
         (tokens,) = (tmp_path / "resources" / name).glob("*/bpe-300-*/tokens.json")
         assert {path.name.split("-")[0] for path in tokens.parent.iterdir()} > {"train", "valid"}
 

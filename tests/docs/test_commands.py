@@ -22,7 +22,6 @@ PAGES = [
 TO_COME = {
     "embedding_lr/lvp",
     "embedding_lr/fig3_ratio_2",
-    "effective_theory/kernels_mine",
     "my_paper/first",
 }
 

@@ -84,7 +84,7 @@ def test_a_figure_is_added_as_the_page_says(checkout):
     assert len(list(checkout.glob("records/*/embedded/*/embedding_lr/lvp.json"))) == 2
 
     listed = checkout / "docs" / "first-figure.md"
-    assert "fig5, lvp, mechanism, table1" in listed.read_text()
+    assert "fig5, lvp, mechanism, settings, table1" in listed.read_text()
     done = call(test, checkout)
     assert done.returncode == 0, done.stdout
 
@@ -93,7 +93,7 @@ def test_a_figure_is_added_as_the_page_says(checkout):
 def test_a_figure_with_own_settings_is_built_as_the_page_says(checkout):
     page = (ROOT / "docs" / "own-settings.md").read_text()
     files = re.findall(r"`([\w/]+\.py)`(?:(?!```).)*?```python\n(.*?)```", page, re.S)
-    assert len(files) == 4
+    assert len(files) == 2
     for name, text in files:
         (checkout / name).write_text(text)
     done = call("uv run python -m repro show", checkout)

@@ -5,8 +5,11 @@ import re
 from importlib.metadata import distribution
 from pathlib import Path
 
+import pytest
+
 from repro.core import discovery
 from repro.lineage.checkout import ROOT
+from repro.report import datasets, marks
 
 PAGE = ROOT / "docs" / "promises.md"
 TEXT = PAGE.read_text()
@@ -44,6 +47,22 @@ def test_every_link_leads_somewhere():
     assert all((PAGE.parent / link).is_file() for link in links)
     for page in ("README.md", "CONTRIBUTING.md"):
         assert "](docs/promises.md)" in (ROOT / page).read_text()
+
+
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        ("config/README.md", datasets.names),
+        ("docs/promises.md", datasets.downloads),
+        ("docs/own-data.md", datasets.folders),
+        ("docs/cost.md", datasets.sizes),
+    ],
+)
+def test_pages_list_every_dataset_as_its_file_says(page, lines):
+    """After a new dataset: python -m repro new pages"""
+    made = marks.filled(ROOT / page, "datasets", lines)
+    assert (ROOT / page).read_text() == made, f"python -m repro {marks.COMMAND}"
+    assert all(f"`{name}`" in "".join(lines()) for name in discovery.dataset_names())
 
 
 def test_the_table_of_downloads_has_what_the_packages_publish():

@@ -1,15 +1,20 @@
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
 from recorded import README, listed, not_run
+from refusals import refused
 
+from repro.authoring.new import PARTS
 from repro.core import catalog, discovery
 from repro.core.suite import load
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.products import forecast, records, summary
+from repro.products import answered, forecast, records, status, summary
 from repro.report import cited, marks
+from repro.verdicts.results import paper_of
+from repro.verdicts.settings import SHARE
 from repro.verdicts.words import outside
 
 PAGES = [
@@ -28,10 +33,13 @@ def test_the_first_command_builds_and_the_second_tests():
 def test_what_reproduces_is_what_is_on_record():
     """Every number of the table, and the end of the first call, come from records/."""
     path = ROOT / "README.md"
-    for part, lines in (("first", summary.first_call), ("statements", summary.on_record)):
+    for part, lines in (
+        ("answers", answered.lines),
+        ("first", summary.first_call),
+        ("statements", summary.on_record),
+    ):
         filled = marks.filled(path, part, lines)
         assert path.read_text() == filled, "python -m repro new pages"
-    assert len(summary.first_call()) <= 14, "a dozen lines, in a block"
 
 
 def anchors(page):
@@ -56,108 +64,41 @@ def test_no_link_is_dead_and_every_path_is_there(page):
         assert all((ROOT / path).exists() for path in named)
 
 
-def prose(text):
-    """Its words, but those of tables, code, addresses and what a command writes."""
-    text = re.sub(r"<!-- from here.*?to here -->|```.*?```", "", text, flags=re.S)
-    lines = [line for line in text.splitlines() if not line.startswith("|")]
-    return re.sub(r"\]\([^)]*\)", "]", "\n".join(lines)).split()
-
-
 def for_authors(page):
     """Whether a page of docs/ is left out of the contents of the site."""
     return page.read_text().startswith("---\norphan: true\n---\n")
 
 
-def test_the_pages_of_the_site_are_12_000_words():
-    """Outside of tables that commands write, and of code."""
-    texts = [page.read_text() for page in ROOT.glob("docs/*.md") if not for_authors(page)]
-    written = r"<!-- from here.*?to here -->|<!-- table -->.*?<!-- end -->|```.*?```"
-    words = sum(len(re.sub(written, "", text, flags=re.S).split()) for text in texts)
-    assert 8_000 < words <= 12_000
-
-
-def test_the_first_page_is_short_leads_to_all_others_and_says_its_terms():
-    assert len(prose(README)) <= 620
+def test_the_first_page_leads_to_all_others_and_says_its_terms():
     contents = (ROOT / "docs" / "index.md").read_text()
     for page in ROOT.glob("docs/*.md"):
         in_contents = re.search(rf"^{page.stem}$", contents, re.M) or page.stem == "index"
         assert bool(in_contents) != for_authors(page), "in the contents, or for the authors"
-    assert len(re.findall(r"\]\(docs/[\w-]+\.md\)", README)) > 8
     first_use = README.index("| question |")
     for term in ("parametrization", "SP", "muP", "LVP", "Neural-tangent", "upscaled", "base"):
         assert README.index(f"*{term}*") < first_use
-    for word in ("Yes", "No", "Open", "Registered"):
+    for word in ("Reproduced", "Not reproduced", "Inconclusive", "Registered"):
         assert README.index(f"*{word}*") < first_use
-    for word in ("synthetic", "real", "reproduced", "not reproduced", "inconclusive"):
+    for word in ("synthetic", "real"):
         assert f"*{word}*" in README
     assert "or of a GPU: none of these was ever tried" in README.replace("\n", " ")
 
 
 def test_what_a_call_needs_is_said_before_the_call():
     before = README[: README.index("pip install uv")]
-    promised = forecast.promise(load([]), "fig3")
-    for words in ("git clone", "Linux on x86-64", "Python 3.11", "GB", promised):
+    for words in ("git clone", "Linux on x86-64", "Python 3.11", "GB"):
         assert words in before.replace("\n", " "), words
-    assert promised in (ROOT / "docs" / "index.md").read_text()
+    assert forecast.promise(load([]), "fig3") in " ".join(summary.first_call()[:2])
 
 
-# A call of the table of answers -> the claims of its figure that its answer rests on, and what
-# speaks against it: a figure, a scale, a claim, what it came to, on which data.
-ANSWERS = {
-    "embedding_lr/fig3": (["fig3.sqrt-d-rule-as-printed"], []),
-    "embedding_lr/fig1": (["fig1.optimum-falls"], []),
-    "upscaling/fig3": (
-        ["fig3.transfer-lr-gpt2"],
-        [
-            ("upscaling/fig3", "reduced", "fig3.transfer-lr-mlp", "reproduced"),
-            ("upscaling/fig3", "overnight", "fig3.transfer-lr-mlp-sgd", "inconclusive"),
-        ],
-    ),
-    "effective_theory/fig3": (["fig3.robust-to-low-lr"], []),
-    "upscaling/fig2": (
-        ["fig2.equal-flops-tuned-gpt2", "fig2.equal-flops-tuned-mlp"],
-        [
-            (
-                "upscaling/resnet_target",
-                "reduced",
-                "resnet_target.equal-flops-tuned-resnet",
-                "not reproduced",
-            ),
-            ("upscaling/fig2", "reduced", "fig2.more-steps-tuned-mlp", "not reproduced"),
-            ("upscaling/fig2", "reduced", "fig2.mirrors-mlp", "not reproduced"),
-            (
-                "upscaling/fig6_whole",
-                "overnight",
-                "fig6_whole.equal-flops-tuned-mlp",
-                "reproduced",
-                "embedded+covtype=folder-f4a37c31",
-            ),
-        ],
-    ),
-    "upscaling/fig10": (
-        ["fig10.noise-nonzero"],
-        [("upscaling/fig10", "overnight", "fig10.noise-at-target", "reproduced")],
-    ),
-    "effective_theory/fig2": (
-        ["fig2.nt-better"],
-        [
-            ("effective_theory/positions", "overnight", "positions.raised", "reproduced"),
-            ("effective_theory/positions", "reduced", "positions.order-one", "not reproduced"),
-        ],
-    ),
-    "embedding_lr/mechanism": (["mechanism.mup-regime"], []),
-    "transfer/shift": (
-        ["shift.sp-decoder", "shift.mup-decoder"],
-        [
-            ("transfer/shift", "overnight", "shift.sp-mlp", "not reproduced"),
-            ("transfer/shift", "overnight", "shift.mup-mlp", "inconclusive"),
-        ],
-    ),
-}
-WORD = {"reproduced": "Yes", "not reproduced": "No", "inconclusive": "Open"}
-
-
-OF_THE_CALL = ("embedding_lr/fig3", "reduced", "embedded")
+ASKED = [
+    pytest.param(paper, each, id=f"{slug}: {', '.join(each.tests)}")
+    for slug, paper in discovery.papers().items()
+    for each in paper.answers
+]
+# What an answer begins with -> the status of its tests; of a power it may be any.
+BEGINS = {"Yes": "reproduced", "No": "not reproduced", "Open": "inconclusive"}
+POWER = re.compile(r"(?:Falls|Rises|Stays), as \w+\^\S+")
 
 
 @cache
@@ -167,62 +108,95 @@ def on_record(data="embedded"):
     return {(row["figure"], row["scale"], row["test"]): row for row in rows}
 
 
+@cache
 def answers():
-    """Figure -> (its scale, the cells of its row), of each call in the table of answers."""
-    table = README[README.index("| question |") :].partition("\n\n")[0].splitlines()[2:]
-    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table]
-    calls = [re.search(r"figures/(\w+/\w+)\.pdf(?: --config scale=(\w+))?`", r[3]) for r in rows]
-    return {call[1]: (call[2] or "reduced", row) for call, row in zip(calls, rows, strict=True)}
+    return answered.answered(records.every())
 
 
-@pytest.mark.parametrize("figure", ANSWERS)
-def test_an_answer_is_that_of_the_record_of_its_call(figure):
-    scale, (_, answer, against, _, _) = answers()[figure]
-    claims, others = ANSWERS[figure]
-    rows = [on_record()[figure, scale, claim] for claim in claims]
-    said = re.match(r"\[(\w+)(, registered)?\]\(([\w/]+)\.md\)", answer)
-    assert {WORD[row["status"]] for row in rows} == {said[1]}
-    assert said[3] == f"records/{scale}/embedded/cpu/{figure}"
-    registered = all(row["registered"] == "registered before" for row in rows)
-    assert registered == (said[2] is not None)
-    for other, at, claim, verdict, *data in others:
-        row = on_record(*data)[other, at, claim]
-        assert row["status"] == verdict, claim
-        if data:  # "gains little"
-            assert 0.95 < row["measured"] < 1
-    words = answer[said.end() :]
-    bound = re.search(r"(\S+ ± \S+)$", words)
-    numbers = re.findall(r"-?\d+\.\d+", words.removesuffix(bound[1]) if bound else words)
-    assert numbers == [
-        f"{r['measured']:.{len(n.partition('.')[2])}f}" for r, n in zip(rows, numbers, strict=True)
-    ]
-    assert len(re.findall(r"\d+\.?\d*", words)) <= 3
-    if bound:
-        assert rows[0]["bound"]["text"] == bound[1].replace("±", "within")
-    if figure == "embedding_lr/fig3":
-        assert outside(rows[0]).startswith("-0.5 itself is outside")
-        assert "-1/2 itself is outside" in against
-        assert "Three prototypes did not show it" in against
-        figures = read_json(records.RECORDS / "claims.json")["figures"]
-        (its,) = (f for f in figures if (f["figure"], f["scale"], f["data"]) == OF_THE_CALL)
-        rejected = its["chosen_after_seeing"].partition("rejected: ")[2].partition(";")[0]
-        assert "two generated texts (" in rejected and "no LayerNorm (" in rejected
-        middle, around = map(float, bound[1].split(" ± "))
-        values = [float(each) for each in re.findall(r"-\d\.\d+", rejected)]
-        assert len(values) == 3 and not any(abs(v - middle) <= around for v in values)
+@pytest.mark.parametrize(("paper", "asked"), ASKED)
+def test_an_answer_s_words_fit_its_tests_and_its_numbers_are_of_records(paper, asked):
+    every = {(row["test"]) for part in records.every() for row in part.tests}
+    if not {*asked.tests} <= every:  # a paper that is not run yet
+        return
+    (found,) = (each for each in answers() if each.question == asked.question)
+    first = re.match(r"\w+", found.found)[0]
+    assert first in BEGINS or POWER.match(found.found)
+    if first in BEGINS:
+        assert {row["status"] for row in found.tests} == {BEGINS[first]}
+    for text in (asked.found, asked.against):
+        typed = answered.NUMBER.sub("", text)
+        assert not re.findall(r"\d\.\d", typed), "a number that no record gives"
+    assert (ROOT / found.page).exists()
+    assert f"figures/{found.figure}.pdf" in found.call
 
 
-def test_the_table_of_answers_has_the_calls_that_are_held_and_their_minutes():
+def test_an_answer_is_that_of_its_tests_strongest_records():
+    """One status a test, wherever it stands."""
+    rows = status.by_test(row for part in records.every() for row in part.tests)
+    for each in answers():
+        for row in each.tests:
+            assert rows[each.paper.slug, row["test"]][0] == row, each.question
+
+
+@pytest.mark.parametrize("slug", [part[0].split("/")[1] for part in PARTS if part[1] == "settings"])
+def test_a_papers_page_leads_with_what_drawn_settings_say(slug):
+    page = ROOT / "studies" / slug / "README.md"
+    lines = answered.drawn(slug)
+    assert page.read_text() == marks.filled(page, "settings", lambda: lines), "repro new pages"
+    head = page.read_text().split("\n\n")[1]
+    assert head.startswith("<!-- from here") and lines
+
+
+def test_an_answer_says_in_how_many_drawn_settings_it_is_so():
+    """By the record of the same statement, of its first question alone: Figure 3's settings say
+    nothing of Figure 1's vocabulary. Where none were drawn it says that."""
+    cell = answered.HEAD.index("in how many settings")
+    by_share = {
+        (paper_of(row), row["statement"]): row
+        for row in (row for part in records.every() for row in part.tests)
+        if row["test"].endswith(SHARE) and row["data"] == "embedded"
+    }
+    for each in answers():
+        row = by_share.pop((each.paper.slug, each.tests[0]["statement"]), None)
+        said = answered.row(each)[cell]
+        assert (said == "none drawn") == (row is None), each.question
+        if row:
+            assert f"[{round(row['measured'] * row['n'])} of {row['n']}, median " in said
+
+
+def test_the_fall_that_is_slower_than_the_theorem_s_is_said():
+    (row,) = (e for e in answers() if "fig3.sqrt-d-rule-as-printed" in e.tests[0]["test"])
+    assert "above all that Theorem 1" in outside(row.tests[0])
+    assert "-1/2 itself is outside" in row.against
+    figures = read_json(records.RECORDS / "claims.json")["figures"]
+    of = ("embedding_lr/fig3", "reduced", "embedded")
+    (its,) = (f for f in figures if (f["figure"], f["scale"], f["data"]) == of)
+    rejected = its["chosen_after_seeing"].partition("rejected: ")[2].partition(";")[0]
+    assert "two generated texts (" in rejected and "no LayerNorm (" in rejected
+    assert len(re.findall(r"-\d\.\d+", rejected)) == 3
+
+
+def test_the_minutes_of_an_answer_are_those_of_the_page_of_costs():
     """The minutes that the call itself says at its beginning, and docs/cost.md's are their end."""
-    assert answers().keys() == ANSWERS.keys()
     costs = (ROOT / "docs" / "cost.md").read_text().splitlines()
     head = next(line for line in costs if line.startswith("| figure: hours"))
-    for figure, (scale, row) in answers().items():
-        assert f"{row[4]} minutes" == forecast.promise(load([f"scale={scale}"]), figure), figure
-        priced = next(line for line in costs if line.startswith(f"| `{figure}` |"))
-        hours = dict(zip(head.split(" | "), priced.split(" | "), strict=True))[scale]
-        ratio = float(row[4].split()[-1]) / (float(hours) * 60 / 2)
-        assert 0.5 <= ratio / forecast.SLOWEST <= 2, figure
+    for each in answers():
+        minutes = answered.row(each)[-1]
+        priced = next(line for line in costs if line.startswith(f"| `{each.figure}` |"))
+        hours = dict(zip(head.split(" | "), priced.split(" | "), strict=True))[each.scale]
+        ratio = float(minutes.split()[-1]) / (float(hours) * 60 / 2)
+        if float(hours) > 0.02:  # else it is starting, not training
+            assert 0.5 <= ratio / forecast.SLOWEST <= 2, each.figure
+
+
+@pytest.mark.parametrize("name", ["fig1.slope", "fig3.transfer-lr-gpt2x@overnight"])
+def test_an_answer_that_names_no_number_on_record_is_one_line(name, monkeypatch):
+    paper = discovery.papers()["upscaling"]
+    (asked, *_) = paper.answers
+    odd = replace(paper, answers=(replace(asked, found=f"Yes: {{{name}}}"),))
+    monkeypatch.setattr(discovery, "papers", lambda: {"upscaling": odd})
+    with refused("studies/upscaling/paper.toml: .* is no test or reading on record"):
+        answered.answered(records.every())
 
 
 def test_what_pages_say_of_the_papers_is_what_their_own_files_say():
@@ -236,7 +210,8 @@ def test_every_figure_of_a_paper_is_listed():
     named = {name.split("/")[0] for name in (*listed(), *not_run())}
     assert named == {*discovery.papers()} and not discovery.broken_papers()
     for slug, paper in discovery.papers().items():
-        assert f"{slug}/{paper.answer}" in catalog.figure_names()
+        for each in paper.answers:
+            assert f"{slug}/{each.tests[0].partition('.')[0]}" in catalog.figure_names()
 
 
 FINDING = re.compile(
@@ -261,12 +236,9 @@ def test_a_finding_of_a_paper_s_page_is_on_record(claim, verdict, scale, data, f
 @pytest.mark.parametrize(
     "page", sorted(ROOT.glob("studies/*/README.md")), ids=lambda page: page.parent.name
 )
-def test_a_paper_s_page_is_a_table_of_ten_rows_and_150_words(page):
+def test_each_row_of_a_paper_s_page_is_a_finding(page):
     text = page.read_text()
     rows = [line for line in text.splitlines() if re.match(r"\| .*\(`", line)]
-    of_a_paper = not discovery.papers()[page.parent.name].ours
-    most = (10, 150) if of_a_paper else (12, 200)  # our own board says what it is, too
-    assert len(rows) <= most[0] and len(prose(text)) <= most[1]
     findings = FINDING.findall(text)
     assert len(findings) in (len(rows), 0), "a row without a test, or not of the form"
 
@@ -280,7 +252,6 @@ def test_the_llama_is_right_by_the_rates_that_it_gets():
 
     names = {}
     exec(LLAMA, names)
-    assert len(LLAMA.rpartition("\n\n\n")[2].splitlines()) == 5
     assert {group["lr"] for group in names["optimizer"].param_groups} == {0.004, 0.001}
     model, tokens = names["model"], names["tokens"]
     loss = model(tokens, labels=tokens).loss
@@ -293,20 +264,19 @@ def test_the_llama_is_right_by_the_rates_that_it_gets():
 
 def test_the_rates_that_equal_mup_s_are_those_of_the_table():
     page = (ROOT / "docs" / "library.md").read_text()
-    models, _, _, equal, different, bottleneck = (
+    models, _, _, equal, different, own = (
         int(cell) for cell in re.search(r"^\| \*\*all\*\* \| (.*) \|$", page, re.M)[1].split(" | ")
     )
     said = re.search(
-        r"Of the ([\d,]+) learning rates that (\d+) models .*? ([\d,]+)\s", README, re.S
+        r"Of the ([\d,]+) learning rates that (\d+)\s.*?\s([\d,]+)\sequal", README, re.S
     )
     found = [int(number.replace(",", "")) for number in said.groups()]
-    assert found == [equal + bottleneck, models, equal] and different == 0
+    assert found == [equal + own, models, equal] and different == 0
 
 
 def test_the_widening_example_runs_and_keeps_the_function():
     import torch
 
-    assert len([line for line in WIDENING.splitlines() if line.strip()]) <= 12
     names = {}
     exec(WIDENING, names)
     x = torch.randn(4, 5)

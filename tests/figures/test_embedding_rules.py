@@ -1,6 +1,7 @@
 """Rules for the embedding's learning rate, judged by loss on sweeps of known laws."""
 
 import re
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -160,24 +161,24 @@ def test_another_ratio_norm_and_corpus_are_a_study_of_ten_lines(page):
     assert {s["data"]["dataset"] for s in specs} == {"fineweb"}
 
 
-def test_more_seeds_are_a_study_that_shares_the_runs_that_are_there(page):
-    names = {path for path in page if path.startswith("studies/")}
-    assert names == {"studies/embedding_lr/ratio_2", "studies/embedding_lr/more_seeds"}
-    more = loaded(page["studies/embedding_lr/more_seeds"]).STUDY
+def test_more_seeds_are_a_study_that_shares_the_runs_that_are_there():
+    study = width_and_vocabulary.sweep()
+    reduced = study.scales["reduced"]
+    grid = {**reduced.grid, "seed": [*reduced.grid["seed"], *range(9000, 9005)]}
+    more = replace(study, scales={**study.scales, "reduced": replace(reduced, grid=grid)})
     ids = []
-    for study in (more, width_and_vocabulary.sweep()):
-        cells = schedule.cells("embedding_lr/more_seeds", study, "reduced", 1, {})
+    for each in (more, study):
+        cells = schedule.cells("embedding_lr/more_seeds", each, "reduced", 1, {})
         ids.append({run.id for cell in cells for run in cell.runs})
     assert ids[0] > ids[1]
-    seeds = [
-        len(study.scales["reduced"].grid["seed"]) for study in (more, width_and_vocabulary.sweep())
-    ]
-    assert len(ids[0]) / len(ids[1]) == seeds[0] / seeds[1] and seeds[0] == seeds[1] + 5
+    before = len(reduced.grid["seed"])
+    assert len(ids[0]) / len(ids[1]) == (before + 5) / before
 
 
 def test_and_a_figure_of_a_page_judges_the_rules_on_it(page):
     figure = loaded(page["figures/embedding_lr/fig3_ratio_2"])
-    runs = table(-0.5).assign(step=140, vocab_reached=256)
+    runs = table(-0.5).assign(step=140)
+    runs["vocab_reached"] = 2 * runs["model.width"]
     data = figure.reduce({figure.RUNS: runs})
     found = figure.measure(data, "reduced")
     assert {each.id for each in figure.FIGURE.answers} == set(found)

@@ -53,7 +53,7 @@ def test_another_s_of_the_vit_is_searched_run_and_drawn(again):
     best = study.STAGES["s=0.25_best"]
     assert best.settings("reduced")["parametrization"] == "s=0.25"
     assert best.settings("reduced")["lr"].stage == "s=0.25_search"
-    assert study.start("s=0.25", "reduced")[0] == pytest.approx(2.0**-7 * 64**1.375)
+    assert study.start("s=0.25", study.REDUCED)[0] == pytest.approx(2.0**-7 * 64**1.375)
     data = table(EQUAL | {"hybrid": 0.8, "maximal-update": 0.6})
     further = data[data["strategy"] == "hybrid"].assign(strategy="s=0.25")
     further["valid_accuracy"] += 0.1

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from judged import READ, of_figure, seen
 
-from figures.upscaling import _drawing, _runs, _transfer, fig3
+from figures.upscaling import _drawing, _runs, _target, _transfer, fig3
 from figures.upscaling._transfer import WIDTH
 from repro.core import catalog, discovery
+from repro.core.study import OVERNIGHT
 from repro.statistics import student
 from repro.verdicts import drawing
 from repro.verdicts.answers import Test
@@ -149,16 +150,16 @@ def of_figure_2(gpt2):
 
 
 def test_upscaled_is_held_against_scratch_at_equal_steps_and_at_equal_operations():
-    """GPT-2's base costs a quarter of the wide run at reduced scale, so that equal operations from
-    scratch are 1.28 of 300 steps, and the evaluation after these is at 400."""
+    """GPT-2's base costs a quarter of the wide run overnight, so that equal operations from scratch
+    are 1.28 of 300 steps, and the evaluation after these is at 400."""
     setting = _runs.SETTINGS["gpt2"]
-    share = _runs.flops_ratio(setting.study, "reduced")
+    share = _runs.flops_ratio(setting.study, OVERNIGHT)
     assert 100 / 300 > share > 0
-    found = judged("fig2", of_figure_2(longer("gpt2", FALLING)))
+    found = judged("fig2", of_figure_2(longer("gpt2", FALLING)), OVERNIGHT)
     for name, loss in (("equal-steps", 1.0), ("equal-flops", 0.9), ("more-steps", 0.7)):
         row = found[f"{name}-tuned-gpt2"]
         assert row["measured"] == pytest.approx(0.78 / loss)
-        assert row["status"] == ("reproduced" if loss > 0.78 else "not reproduced")
+        assert seen("upscaling/fig2", row) == ("agrees" if loss > 0.78 else "differs")
         held_out = found[f"{name}-tuned-valid-gpt2"]
         assert held_out["measured"] == pytest.approx(0.78 / (2 * loss))
     assert "equal-steps-tuned-resnet" not in found  # which another study tunes at the target
@@ -297,8 +298,36 @@ def test_an_upscaled_run_that_diverged_loses():
     assert judged("fig4", data)["faster-mlp-sgd"]["measured"] is None  # it is never there
 
 
+def test_an_early_crossing_that_does_not_last_is_none():
+    data = made_up("mlp-sgd", {"upscaled": 0.4})
+    data.loc[(data["stage"] == "upscaled") & (data["step"] == 200), "train_loss"] = 1.1
+    assert judged("fig4", data)["faster-mlp-sgd"]["measured"] == pytest.approx(1.0)
+
+
+def test_upscaling_is_cheaper_where_it_is_below_scratch_for_all_operations_it_has_paid():
+    """GPT-2's base costs more than a quarter, so that 200 of 300 steps are left, where it is 0.1
+    above its end."""
+    assert 1 / 3 > _runs.flops_ratio("upscaling/gpt2", "reduced") > 0.25
+    for end, status in ((0.8, "reproduced"), (0.95, "not reproduced")):
+        row = judged("fig2", of_figure_2(made_up("gpt2", {"upscaled": end})))["cheaper-gpt2"]
+        assert row["measured"] == pytest.approx(end + 0.1)
+        assert seen("upscaling/fig2", row, "reduced") == (
+            "agrees" if status == "reproduced" else "differs"
+        )
+
+
+def test_a_seed_s_start_is_held_against_its_own_base():
+    """Where each has one what bases share leaves the interval; one base for all does not."""
+    start, base = pd.Series({1: 1.2, 2: 1.8, 3: 1.5}), pd.Series({1: 1.0, 2: 1.5, 3: 1.25})
+    own = _target.over_base(start, base, "")
+    assert [own.low, own.value, own.high] == pytest.approx([1.2] * 3)
+    others = _target.over_base(start, base.rename({1: 7, 2: 8, 3: 9}), "")
+    assert others.value == pytest.approx(1.2) and others.high > 1.4
+
+
 def test_an_early_crossing_is_known_to_the_time_between_two_evaluations():
-    """At steps 100, 200, 300; of the base's cost F.4 says a share of the wide run."""
+    """Where it stays below, at steps 100, 200, 300; of the base's cost F.4 says a share of the wide
+    run."""
     for steps, up in ((100, 0.4), (200, 0.85), (300, 1.0)):
         found = wins({"upscaled": up})
         row = found["faster"]

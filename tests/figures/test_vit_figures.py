@@ -353,7 +353,7 @@ def test_where_runs_as_printed_have_no_seeds_of_their_own_controls_stand_beside_
 @pytest.mark.parametrize("scale", ["workstation", "paper"])
 def test_the_controls_run_at_the_scales_of_a_gpu_with_the_seeds_of_what_they_stand_beside(scale):
     def seeds(part, strategy="neural_tangent"):
-        return vit.STAGES[f"{strategy}_{part}"].at(scale).grid["seed"]
+        return [*vit.STAGES[f"{strategy}_{part}"].at(scale).grid["seed"]]
 
     for strategy in ("standard", "neural_tangent"):
         assert seeds("order_one_search", strategy) == seeds("search", strategy)
@@ -387,7 +387,7 @@ def test_the_paper_s_scale_is_section_ii_1_d():
             optimizer = found["optimizer"]
             assert (optimizer["betas"], optimizer["eps"]) == ([0.9, 0.999], 1e-8)
             assert "scalar" not in optimizer["decayed"] and optimizer["clip"] is None
-    starts = {strategy: vit.start(strategy, "paper") for strategy in STRATEGIES}
+    starts = {strategy: vit.start(strategy, vit.PAPER) for strategy in STRATEGIES}
     assert starts["standard"] == (1e-3, 0.8) and starts["neural-tangent"] == (20, 4e-5)
     for lr, wd in starts.values():
         assert lr * wd == pytest.approx(8e-4)

@@ -56,17 +56,20 @@ def test_every_record_of_such_a_figure_has_its_small_picture():
 def test_a_small_picture_that_is_gone_is_drawn_again_and_one_that_was_edited_is_named(
     tmp_path, monkeypatch
 ):
-    folder = tmp_path / "key"
+    folder = tmp_path / SHOWN / "key"
     small = folder / published.small_of(SHOWN)
     for name in (*published.files(SHOWN), small.name):
-        write_bytes(folder / name, b'{"files": []}')
+        write_bytes(folder / name, published.BEGINS.get(name[-4:], b'{"files":\n[]}'))
     write_json(folder / published.MANIFEST, published.manifest_of(folder, SHOWN, folder.name))
     monkeypatch.setattr(built, "folder_of", lambda suite, name: folder)
     monkeypatch.setattr(built, "cell_paths", lambda suite, name: [])
-    assert built.outdated(None, SHOWN) == [] and small.name in published.whole(folder)["files"]
+    assert (
+        built.outdated(None, SHOWN) == []
+        and small.name in published.checked_manifest(folder)["files"]
+    )
     write_bytes(small, b"edited")
     with pytest.raises(UserError, match="positions.small.png: is not what manifest.json says"):
-        published.whole(folder)
+        published.checked_manifest(folder)
     small.unlink()
     assert built.outdated(None, SHOWN) == [folder / published.MANIFEST]
 

@@ -12,9 +12,11 @@ ROW = {
     "data": "embedded",
     "registered": "not registered",
     "status": "reproduced",
+    "laws": [],
 }
 REGISTERED = {"registered": "registered before"}
 NIGHT = {"scale": "overnight"}
+TRIED = {"laws": ["a rival's"]}
 REAL = {"data": "embedded+covtype=real"}
 
 
@@ -25,14 +27,26 @@ REAL = {"data": "embedded+covtype=real"}
         ([{}, NIGHT | {"status": "inconclusive"}], "inconclusive"),
         ([REGISTERED, NIGHT | {"status": "inconclusive"}], "reproduced"),
         ([REGISTERED, REGISTERED | NIGHT | {"status": "inconclusive"}], "inconclusive"),
-        ([{}, REAL | {"status": "inconclusive"}], "reproduced"),
-        ([{}, REAL | {"status": "not reproduced"}], "not reproduced"),
+        ([TRIED, NIGHT | {"status": "inconclusive"}], "reproduced"),
+        ([TRIED, REGISTERED | {"status": "inconclusive"}], "inconclusive"),
+        ([{}, REAL], "reproduced"),
     ],
 )
 def test_the_strongest_record_gives_a_test_its_status(rows, word):
     for order in (rows, rows[::-1]):
         (found,) = status.strongest([ROW | row for row in order])
         assert found["status"] == word
+
+
+@pytest.mark.parametrize("word", ["inconclusive", "not reproduced"])
+def test_where_kinds_of_data_differ_both_are_said(word):
+    rows = [ROW, ROW | NIGHT | REAL | REGISTERED | {"status": word}, ROW | REAL]
+    for order in (rows, rows[::-1]):
+        found = status.strongest(order)
+        assert [(row["data"], row["status"]) for row in found] == [
+            ("embedded", "reproduced"),
+            (REAL["data"], word),
+        ], "neither displaces the other"
 
 
 def test_tests_that_were_tried_again_are_counted():

@@ -11,12 +11,14 @@ from repro.products import records, summary
 from repro.products.run_table import chosen_after_seeing
 from repro.report.model import Site
 from repro.verdicts import statements
+from repro.verdicts.figure import figure_named
 from repro.verdicts.results import families, of_a_paper, survivors
 
 
 def row(number, status="reproduced", kind="training", **changes):
     return {
         "figure": "embedding_lr/fig3",
+        "scale": "overnight",
         "test": f"fig3.c{number}",
         "statement": "falls",
         "column": f"m = {number}d, LayerNorm",
@@ -27,22 +29,33 @@ def row(number, status="reproduced", kind="training", **changes):
         "high": -0.329,
         "n": 6,
         "p": 0.01,
-        "bound": {"text": "-0.5 within 0.25", "low": -0.75, "high": -0.25, "basis": "tolerance"},
+        "bound": {
+            "text": "-0.5 within 0.25",
+            "low": -0.75,
+            "high": -0.25,
+            "basis": "tolerance",
+            "predicted": [],
+            "outside": "",
+        },
         "doubts": [],
         "laws": [],
     } | changes
+
+
+STATUSES = ("reproduced", "not reproduced", "inconclusive")
 
 
 @pytest.fixture
 def ended(monkeypatch):
     """A function: tests -> the lines at the end of a call that built one figure."""
 
-    def ended(tests, scale="reduced"):
-        files = {"results.json": {"tests": tests, "readings": [{}, {}]}}
-        files["provenance.json"] = {"made": []}
+    def ended(tests, scale="reduced", readings=("a", "b")):
+        of = {"figure": "embedding_lr/fig3", "measured": None}
+        read = [of | {"reading": name} for name in readings]
+        found = {"results": {"tests": tests, "readings": read}, "provenance": {"made": []}}
         monkeypatch.setattr(summary, "finished", lambda suite, name: Path("nowhere"))
-        for name in ("read_json", "read_results"):
-            monkeypatch.setattr(summary, name, lambda path: files[path.name])
+        for name, content in found.items():
+            monkeypatch.setattr(summary.gate, name, lambda folder, content=content: content)
         suite = SimpleNamespace(
             config=SimpleNamespace(scale=scale),
             label="embedded",
@@ -60,15 +73,45 @@ def test_a_call_ends_with_what_is_stated_what_was_measured_and_whether_it_holds(
     first = lines.index(f"Hayou & Liu: {text}")
     told = [
         f"{status:14} m = {m}d, LayerNorm: -0.357 [-0.416, -0.329], expected -0.5 within 0.25; "
-        "-0.5 outside"
+        "-0.5 outside; untested: no table of a rival law was tried"
         for status, m in (("not reproduced", 4), ("reproduced", 8))
     ]
-    assert " ".join(" ".join(lines[first + 1 : first + 3]).split()) == " ".join(
+    last = next(i for i, line in enumerate(lines) if line.startswith("besides: 2 readings, "))
+    assert " ".join(" ".join(lines[first + 1 : last]).split()) == " ".join(
         " ".join(told).split()
     ), "the worst first"
-    assert lines[first + 3].startswith("besides: 2 readings, ")
     assert lines[-1] == "next: explain it"
     assert all(len(line) <= summary.COLUMNS for line in lines)
+
+
+@pytest.mark.parametrize("kind", ["training", "control"])
+def test_what_no_register_knows_agrees_or_differs_at_the_default_scale(kind):
+    """Found in review: a new paper's first figure ended with "reproduced"."""
+    known = "fig3.sqrt-d-rule-as-printed"
+    for test, said in (("fig3.mine", ["agrees", "differs", "open"]), (known, [*STATUSES])):
+        rows = [row(i, s, kind, test=test, scale="reduced") for i, s in enumerate(STATUSES)]
+        lines = " ".join(summary._by_statement(rows))
+        assert all(f"  {word} " in lines for word in said), test
+        assert ("reproduced" in lines) == (test == known)
+
+
+def test_a_number_that_is_beside_a_statement_stands_below_its_tests(ended):
+    told = {"figure": "embedding_lr/fig3", "bound": None, "seen": "", "n": 5}
+    told |= {"reading": "fig3.one-constant-mup-as-printed", "beside": "above 0 in the paper"}
+    told |= {"measured": 0.0018, "low": -0.001, "high": 0.005}
+    tests = [row(1, statement="one-constant")]
+    lines = [*summary._by_statement(tests, [told])]
+    assert lines[-1] == (
+        "  a reading      than muP's, as printed: 0.0018 [-0.001, 0.005]; above 0 in the paper"
+    )
+
+
+def test_what_is_measured_besides_is_counted_once(ended):
+    """Found in review: `1 readings, 1 tests of larger scales`, and both were the same one."""
+    larger = [t for t in figure_named("embedding_lr/fig3").tests if not t.binds("smoke", True)]
+    ids = [test.id for test in larger]
+    (said,) = (line for line in ended([], "smoke", ["a", *ids]) if line.startswith("besides: "))
+    assert said.startswith(f"besides: 1 reading, {len(ids)} tests of larger scales")
 
 
 def test_a_terminal_is_not_flooded(ended):
@@ -120,5 +163,12 @@ def test_a_statement_of_ours_is_not_told_as_the_paper_s():
     rows = [row for part in records.every() for row in part.tests if row["scale"] == "smoke"]
     ours = [row for row in rows if row["figure"] == "embedding_lr/table1"]
     theirs = [row for row in rows if row["figure"] == "upscaling/equivalence"]
-    assert ours and next(summary._told(ours)).startswith("of ours, beside Hayou & Liu: ")
-    assert theirs and next(summary._told(theirs)).startswith("Ma et al.: ")
+    assert ours and next(summary._by_statement(ours)).startswith("of ours, beside Hayou & Liu: ")
+    assert theirs and next(summary._by_statement(theirs)).startswith("Ma et al.: ")
+
+
+def test_a_clone_that_cannot_tell_what_was_registered_counts_none(monkeypatch):
+    """Found by a trial: `0 of them were registered before their runs` in a shallow clone."""
+    monkeypatch.setattr(summary.badge, "unknown", lambda: "the clone is shallow")
+    said = summary.said([])
+    assert "is unknown here (the clone is shallow). " in said and "0 of them" not in said

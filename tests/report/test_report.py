@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl, unquote, urldefrag, urlsplit
@@ -21,11 +22,13 @@ from repro.core.suite import load
 from repro.errors import UserError
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
-from repro.report import address, build, model, pages, settings, text
+from repro.products import status
+from repro.report import address, build, front, model, pages, settings, text
 from repro.report.plot import LAST, plot
-from repro.report.strip import strip
+from repro.report.strip import APART, strip, strips
 from repro.verdicts import badge as badges
 from repro.verdicts.figure import View
+from repro.verdicts.results import INCONCLUSIVE, NOT_REPRODUCED, REPRODUCED
 from repro.verdicts.words import STATUSES
 
 pytestmark = pytest.mark.long
@@ -93,7 +96,7 @@ def test_a_fresh_clone_has_a_site_and_is_told_where_from(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("name", kept(["site", "transfer"], first=1))
 def test_every_address_leads_somewhere_and_nothing_is_asked_of_a_network(name, request):
     root = request.getfixturevalue(name)
-    found = sorted(root.rglob("*.md"))
+    found = sorted({*root.rglob("*.md")} - {root / "_answers.md"})  # a part of another page
     counts = {
         folder: len([page for page in found if page.is_relative_to(root / folder)])
         for folder in ("papers", "figures", "claims")
@@ -166,10 +169,53 @@ def headline(tmp_path_factory):
 
 def test_answers_come_before_papers_and_the_words(headline):
     words = Elements(headline / "index.md").text
-    order = ["registered before their runs", "Does the best embedding rate fall as", "By paper"]
+    order = ["How does the best embedding learning rate go", "By paper", "tests by training"]
     places = [words.index(each) for each in [*order, "What the words mean"]]
     assert places == sorted(places)
     assert all(status.meaning in words for status in STATUSES.values())
+
+
+def seen(status, scale, registered=False, data="embedded"):
+    """A test's record, as a page sees it."""
+    row = {"test": "fig3.slope", "status": status, "scale": scale, "data": data, "laws": ["muP"]}
+    row["registered"] = badges.BEFORE if registered else "not registered"
+    return SimpleNamespace(row=row, href=f"{scale}.html#fig3.slope", place=f"{scale} scale")
+
+
+def test_a_record_that_does_not_count_says_which_does_and_why():
+    """Found in review: a figure's overnight page had a status that README and the paper's had
+    not, without a word."""
+    first, night = seen(INCONCLUSIVE, "reduced", True), seen(REPRODUCED, "overnight")
+    real = seen(NOT_REPRODUCED, "reduced", data="embedded+wikitext2=real")
+    tested = front.Tested([first, night, real])
+    assert tested.over(first) is None and tested.over(night) is first
+    assert tested.over(real) is None, "of another kind of data: both are said"
+    assert tested.over(seen(INCONCLUSIVE, "overnight")) is None, "it says the same"
+    words = pages.templates().get_template("_macros.md").module
+    page = Elements(str(words.named_over(night, tested, "../"))).text
+    assert page == (
+        f"fig3.slope is {REPRODUCED} here and counts as {INCONCLUSIVE} : its record at "
+        "reduced scale is the stronger one, registered before its runs."
+    )
+    assert "tried on tables of rival laws" in status.why_stronger(
+        first.row, first.row | {"laws": []}
+    )
+    assert not str(words.named_over(first, tested, "../")).strip()
+    assert f'counts as <span class="verdict v-open">{INCONCLUSIVE}' in str(
+        words.over(night, tested, "")
+    )
+
+
+def test_the_first_page_and_the_cards_have_every_answer_as_readme_does(headline):
+    for page in ("_answers.md", "index.md"):
+        words = Elements(headline / page).text
+        begins = re.search(r"(\S+) How does the best embedding learning rate go", words)[1]
+        assert re.fullmatch(r"−\d\.\d\d", begins), "the power"
+    asked = (ROOT / "docs" / "index.md").read_text()
+    assert "```{include} results/_answers.md\n```" in asked
+    card = (headline / "index.md").read_text().partition("<article")[2].partition("</article>")[0]
+    drawn = card.count('class="strip"')
+    assert "<img" not in card and drawn == card.count("<b>") > 1, "at every scale, on all data"
 
 
 def test_the_statements_have_three_filters_and_every_test_a_line(headline):
@@ -187,7 +233,9 @@ def test_a_paper_s_matrix_is_short_and_every_cell_a_link_to_a_test(headline):
     for last in ("others", "tests"):
         assert (f'data-label="{last}"' in page) == (f">{last}</th>" in page), "as on a phone"
     assert re.search(r"\d+ statements without a test here", page), "others may have one elsewhere"
+    calls = re.findall(r'popovertarget="([^"]*)".*? popover id="([^"]*)"><code>uv run', page)
     cells = re.findall(r'<(\w+) class="cell [^"]*" href="([^"]*)"', "".join(bodies))
+    assert len(calls) == len(cells) and all(of == its for of, its in calls)
     assert cells and {tag for tag, _ in cells} == {"a"}
     for _, to in cells:
         assert (headline / "papers" / unquote(to)).resolve().with_suffix(".md").is_file()
@@ -211,7 +259,7 @@ def test_a_figure_s_page_has_six_tests_in_sight_readings_and_a_line_of_larger_sc
 def test_a_test_s_page_says_that_the_printed_value_is_outside_the_interval(headline):
     """Found in review: it said `reproduced`, and that in its table of places alone."""
     page = Elements(headline / "claims/embedding_lr/fig3.sqrt-d-rule-as-printed.md").text
-    outside = "0.5 itself is outside the interval"
+    outside = "allows at these sizes"
     lead = page[page.index("Reproduced:") :]
     assert outside in lead[: lead.index("At every scale")]
     for name in ("index", "claims", FIG3.removesuffix(".md")):
@@ -233,6 +281,16 @@ def test_a_shared_link_shows_a_picture_and_a_verdict(headline):
         assert {"title", "type", "image", "description"} <= {*values}
         assert (page.parent / unquote(values["image"])).resolve().is_file()
         assert "eproduced" in values["title"] + values["description"]
+
+
+def test_a_figure_without_a_test_has_its_title_for_a_shared_link(tmp_path):
+    """An empty description ends the build of the whole site."""
+    root = its_pages(tmp_path, "embedding_lr/fig5")
+    pages = sorted((root / "figures").rglob("fig5.md"))
+    heads = [
+        yaml.safe_load(page.read_text().split("---\n")[1])["myst"]["html_meta"] for page in pages
+    ]
+    assert heads and all(each["description"] for each in heads)
 
 
 def test_published_pages_have_addresses_and_a_form_to_challenge(headline, tmp_path, monkeypatch):
@@ -346,7 +404,7 @@ def test_a_figure_s_data_are_in_its_page_for_the_plot(site):
 
 
 def test_a_page_has_its_title_as_markdown_and_no_script_of_its_own(site):
-    for path in site.rglob("*.md"):
+    for path in {*site.rglob("*.md")} - {site / "_answers.md"}:
         _, head, body = path.read_text().split("---\n", 2)
         assert yaml.safe_load(head)["hide-toc"] is True
         assert re.match(r"\n# \S.*\n", body), path
@@ -423,7 +481,8 @@ def test_a_setting_in_words():
 def held(low, high, measured=1.0, ends=(0.5, 1.5)):
     """The strip of a test with this bound."""
     row = {"measured": measured, "low": ends[0], "high": ends[1]}
-    return strip(row | {"bound": {"low": low, "high": high}})
+    bound = {"low": low, "high": high, "basis": "", "limit": None, "predicted": []}
+    return strip(row | {"bound": bound})
 
 
 def test_a_strip_holds_bound_and_interval_on_one_axis():
@@ -436,6 +495,19 @@ def test_a_strip_holds_bound_and_interval_on_one_axis():
     assert one_sided.bound[1] == 1.0 and one_sided.interval[1] < one_sided.bound[0]
     assert held(0.0, None, ends=(None, None)).interval is None
     assert held(0.0, None, measured=None) is None
+    told = {"basis": "tolerance", "limit": None, "predicted": [-1.0, -0.5]}
+    row = {"measured": -0.35, "low": -0.4, "high": -0.3}
+    row |= {"bound": {"low": -0.75, "high": -0.25, **told}}
+    several = strips(
+        [row, row | {"measured": 0.5, "low": 0.4, "high": 0.6}, row | {"measured": None}]
+    )
+    first, second, none = several.of
+    assert none is None and first.bound == second.bound, "one axis"
+    assert first.bound[0] < first.paper < first.value < first.bound[1] < second.value
+    assert first.predicted[1] == first.paper and first.predicted[0] < first.bound[0]
+    places = [at for at, _ in several.ticks]
+    assert all(later - at >= APART for at, later in pairwise(places))
+    assert ("-0.75" in dict(map(reversed, several.ticks))) and places == sorted(places)
     wide = held(0.5, 1.5, 1e4, (1e4, 1e4))
     assert 0 < wide.bound[0] < wide.bound[1] < 0.5 < wide.value < 1, "logarithmic"
 
@@ -489,6 +561,13 @@ def test_every_view_names_columns_and_values_there_are():
                 numeric = isinstance(value, int | float)
                 cells = {float(cell) for cell in found if cell} if numeric else found
                 assert value in cells, f"{name}: no {column} {value!r}"
+
+
+def test_what_a_population_chooses_is_a_setting_of_the_plot():
+    """Found in review: a choice of three levels was shown first, as if it had been measured."""
+    name = "embedding_lr/settings"
+    shown = plot(RECORDED / f"{name}.csv", settings.axes(name))
+    assert shown.measured == ["train_loss"] and {"norm", "blocks"} <= {*shown.settings}
 
 
 def test_there_is_nothing_to_plot_in_a_table_of_names(tmp_path):

@@ -108,7 +108,8 @@ def test_the_plot_answers_to_pointer_keys_and_legend(visit):
 def test_a_figure_s_own_view_comes_first(visit):
     plot = visit(CURVES).locator("#plot")
     names = [name.strip() for name in plot.locator(".legend button").all_inner_texts()]
-    assert names == ["base", "scratch", "scratch long", "upscaled", "upscaled without noise"]
+    stages = {name.rpartition(", ")[2] for name in names}  # of three networks
+    assert stages == {"base", "scratch", "scratch long", "upscaled"} and len(names) == 3 * 3 + 1
 
 
 def names_of_lines(page):
@@ -173,6 +174,24 @@ def test_a_theme_is_kept_over_pages(visit):
     assert page.evaluate(color) != dark
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_answers_are_legible_beside_their_words_and_the_matrix_fits(visit, theme):
+    """Found in review: pictures of 215 pixels in a card of 840, a matrix cut at its right."""
+    small = {"width": 1280, "height": 900}
+    page = visit("index.html", viewport=small, color_scheme=theme)
+    sizes = "all => all.map(each => parseFloat(getComputedStyle(each).fontSize))"
+    letters = page.locator(".finding :is(.forest p, .ticks text, figcaption)")
+    assert min(letters.evaluate_all(sizes)) >= 11
+    words, drawn = (page.locator(f".finding > {e}").first.bounding_box() for e in ("div", "figure"))
+    assert drawn["x"] >= words["x"] + words["width"] and drawn["width"] >= 300
+    page = visit("papers/upscaling.html", viewport=small, color_scheme=theme)
+    room = page.locator(".scroll:has(.matrix)").first
+    assert room.evaluate("each => each.scrollWidth - each.clientWidth") <= 0
+    assert page.locator(".called:visible").count() == 0
+    page.locator(".call[popovertarget]").first.click()
+    assert "uv run snakemake" in page.locator(".called:visible").inner_text()
+
+
 PAGES = ["index.html", "claims.html", "figures.html", CLAIM, FIGURE, CURVES, TABLE, PAPER, WIDENED]
 
 
@@ -205,12 +224,16 @@ def test_on_a_phone_a_verdict_has_two_lines_and_no_column_is_out_of_sight(visit,
     assert tables or path == "claims.html"
 
 
-def test_a_page_on_a_phone_shows_the_small_picture_and_a_wide_one_the_whole(visit):
-    for viewport, suffix in ((PHONE, ".small.png"), (DESK, "fig3.png")):
+def test_a_page_on_a_phone_shows_the_small_picture_and_a_wide_one_the_whole(visit, site):
+    for viewport, name in ((PHONE, "fig3.small.png"), (DESK, "fig3.png")):
         page = visit(FIGURE, viewport=viewport)
         picture = page.locator(".picture img")
-        assert picture.evaluate("each => each.currentSrc").endswith(suffix)
+        assert picture.evaluate("each => each.currentSrc").endswith(name)
         assert page.locator(".of-small").is_visible() == (viewport == PHONE)
+        # Found in review: letters of 7 pixels. The smallest of a file have 5.5 points, or 6.
+        file = (site / FIGURE).with_name(name).read_bytes()
+        dots = int.from_bytes(file[16:20], "big") / picture.evaluate("each => each.clientWidth")
+        assert (6 if viewport == PHONE else 5.5) / 72 * 160 / dots >= 11
         assert picture.locator("xpath=ancestor::a").get_attribute("href") == "fig3.png"
 
 

@@ -12,7 +12,7 @@ from repro.data.needs import Text, Tokens
 from repro.tasks import TASKS
 from repro.tasks.pretraining import ratio
 
-TOKENS = {"pretraining": 1.75e12, "pretraining_ratios": 65e9}  # Figure 4a and 5; 4b
+TOKENS = {"pretraining/long": 1.75e12, "pretraining/ratios": 65e9}  # Figure 4a and 5; 4b
 
 
 build = partial(of_task, "pretraining")
@@ -37,8 +37,8 @@ def test_settings_are_the_paper_s(name):
 def test_ratios_are_the_baseline_s_and_around_sqrt_d():
     root = 2_048**0.5
     expected = {
-        "pretraining": [1, root],
-        "pretraining_ratios": [1, *(root * 2**k for k in range(-2, 3))],
+        "pretraining/long": [1, root],
+        "pretraining/ratios": [1, *(root * 2**k for k in range(-2, 3))],
     }
     for name, values in expected.items():
         found = [ratio(2_048, spec["embedding_lr"]) for spec in paper_runs(name)]
@@ -53,7 +53,7 @@ def test_runs_of_a_figure_differ_in_the_ratio_alone():
 
 
 def test_the_long_runs_read_wikitext_as_well():
-    for name, words in (("pretraining", True), ("pretraining_ratios", False)):
+    for name, words in (("pretraining/long", True), ("pretraining/ratios", False)):
         for spec in paper_runs(name):
             needs = TASKS["pretraining"].needs(spec)
             assert Tokens("fineweb_edu", 32_064) in needs
@@ -71,7 +71,7 @@ def test_cost_is_written_out():
     """6 (N + attention over the window's blocks of 128 keys: of 32 blocks of queries the first 17
     meet 1 to 17, the others 17); about 15,000 hours of an H100 a long run."""
     keys = 128 * (sum(range(1, 18)) + 15 * 17) // 32
-    spec = paper_runs("pretraining")[0]
+    spec = paper_runs("pretraining/long")[0]
     weights = 24 * 71_303_168 + 32_064 * 2_048
     found = TASKS["pretraining"].cost(spec)
     assert found.parameters == 1_842_810_880
@@ -107,6 +107,6 @@ def test_a_step_runs_at_the_paper_s_width(tmp_path):
         "microbatches": 1,
     }
     cut |= {"model.depth": 1, "model.window": 32, "precision": "float32", "schedule.warmup": 0}
-    spec = override(paper_runs("pretraining")[1], cut | {"steps": 3, "evaluations": 3})
+    spec = override(paper_runs("pretraining/long")[1], cut | {"steps": 3, "evaluations": 3})
     losses = losses_of(build(spec, "cpu"), tmp_path)
     assert max(losses[1:]) < losses[0] / 2, "one batch, again and again"

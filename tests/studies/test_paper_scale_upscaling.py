@@ -68,6 +68,13 @@ SGD = {"optimizer.name": "sgd", "optimizer.momentum": 0.0}
 ADAMW = {"optimizer.name": "adamw", "optimizer.betas": [0.9, 0.999], "optimizer.eps": 1e-8}
 LONG, SHORT = {"steps": 500 * EPOCH["mlp"]}, {"steps": 100 * EPOCH["mlp"]}
 PASSES = {"steps": 3 * (464_809 // 2_000)}  # ours: three of its epochs
+LARGE = {
+    "data.vocab_size": 50_257,
+    "data.tokenizer": "gpt2",
+    "model.depth": 12,
+    "model.heads": 12,
+    "model.base_width": 24,
+}
 STUDIES = {
     "mlp_sgd": SGD | LONG | {"model.base_width": 1},
     "mlp_adamw": ADAMW | LONG | {"model.base_width": 1},
@@ -77,19 +84,15 @@ STUDIES = {
     "mlp_adamw_transfer": ADAMW | SHORT | {"model.base_width": 512},
     "mlp_sgd_controls": SGD | SHORT | {"model.base_width": 1_024},
     "mlp_adamw_controls": ADAMW | SHORT | {"model.base_width": 512},
-    **dict.fromkeys(
-        (f"mlp_adamw_tuned_{place}" for place in ("second", "third", "fourth")),
-        ADAMW | LONG | {"model.base_width": 1},
-    ),
+    "mlp_adamw_asked": ADAMW | LONG | {"model.base_width": 1},
+    "mlp_adamw_narrow": ADAMW | LONG | {"model.base_width": 1},
+    # Of what a setting does not draw; base width 16 is the reduced runs'.
+    **dict.fromkeys(("drawn", "drawn_rates"), ADAMW | {"model.base_width": 16}),
     "resnet": {},
     "resnet_at_target": {},
-    "gpt2": {
-        "data.vocab_size": 50_257,
-        "data.tokenizer": "gpt2",
-        "model.depth": 12,
-        "model.heads": 12,
-        "model.base_width": 24,
-    },
+    "resnet_own": {},
+    "gpt2": LARGE,
+    "gpt2_own": LARGE,
     "gpt2_transfer": {
         "data.vocab_size": 8_192,
         "data.tokenizer": "bpe",
@@ -103,9 +106,10 @@ SEEDS = {"mlp": range(5), "resnet": range(5), "gpt2": range(1)}
 WIDTHS = {
     "mlp_sgd": (100, 400, 500, 2_000),
     "mlp_adamw": (100, 400, 500, 2_000),
-    "resnet": (0.5, 1, 2, 4),
+    "mlp_adamw_asked": (100, 400, 500, 2_000),
+    **dict.fromkeys(("resnet", "resnet_own"), (0.5, 1, 2, 4)),
     "resnet_at_target": (0.5, 1, 2, 4),
-    "gpt2": tuple(12 * head for head in (16, 32, 160, 320)),
+    **dict.fromkeys(("gpt2", "gpt2_own"), tuple(12 * head for head in (16, 32, 160, 320))),
 }
 TRANSFER_WIDTHS = {
     "mlp_sgd_transfer": {128, 256, 512, 1_024},
@@ -117,9 +121,10 @@ TRANSFER_WIDTHS = {
 SELECTED = {
     "mlp_sgd": ((0.4, 0.05), (0.1, 0.05), (5, 0)),
     "mlp_adamw": ((0.1, 0.05), (0.013, 0.0005), (4, 0)),
+    "mlp_adamw_asked": ((0.1, 0.05), (0.013, 0.0005), (4, 0)),
     "resnet": ((0.01, 0.005), (0.003, 0.0005), (0.4, 1e-9)),
     "resnet_at_target": ((0.01, 0.005), (0.003, 0.0005), (0.4, 1e-9)),
-    "gpt2": ((0.0039, 0.00005), (0.0020, 0.00005), (0.005, 1e-9)),
+    **dict.fromkeys(("gpt2", "gpt2_own"), ((0.0039, 0.00005), (0.0020, 0.00005), (0.005, 1e-9))),
 }
 # F.4: TFLOPs of the base and of the wide run, as printed. GPT-2's count half of F.3's tokens.
 TFLOPS = {
@@ -162,6 +167,18 @@ def those(table):
     return [name for name in table if name in STUDIES_THERE]
 
 
+@cache
+def drawn(stage):
+    """Setting -> its values, of those that a stage's seeds draw."""
+    population = discovery.study(f"upscaling/{stage}").at("paper").population
+    found = {}
+    for choice in population.choices.values() if population else ():
+        for level in choice.levels.values():
+            for key, value in level.items():
+                found.setdefault(key, []).append(value)
+    return found
+
+
 @pytest.mark.parametrize("study", STUDIES_THERE)
 def test_settings_are_the_paper_s(study):
     assert stages(f"{study}/")
@@ -174,7 +191,7 @@ def test_settings_are_the_paper_s(study):
             if key == "steps" and short.endswith("_start"):
                 value = 1
             found = lookup(run.spec, key)
-            assert found == value, (stage, key)
+            assert found in drawn(stage).get(key, [value]), (stage, key)
         decayed = set(run.spec["optimizer"]["decayed"])
         plain = {"embedding", "hidden", "output"}
         every = plain | {"vector", "scalar"}
@@ -220,7 +237,7 @@ def test_stages_take_what_the_paper_hands_on(study):
     GPT-2's Sweep 1 selects by validation loss (F.3), every Sweep 2 by training loss (Section 4,
     Meta-algorithm 1; Figure 11 for GPT-2).
     """
-    first = "valid_loss" if study == "gpt2" else "train_loss"
+    first = "valid_loss" if study.startswith("gpt2") else "train_loss"
     for stage, key, source in (
         ("base", "lr", "tune"),
         ("scratch", "lr", "tune"),
@@ -238,7 +255,7 @@ def test_stages_take_what_the_paper_hands_on(study):
         assert {each.id for each in taken.runs} == {each.id for each in runs(f"{study}/base")}
 
 
-@pytest.mark.parametrize("study", [s for s in those(WIDTHS) if s != "resnet"])
+@pytest.mark.parametrize("study", [s for s in those(WIDTHS) if s not in ("resnet", "resnet_own")])
 def test_sweep_2_at_the_target_is_around_the_printed_winner(study):
     (_, _), (lr, half), _ = SELECTED[study]
     rates = grid(f"{study}/tune_target", "lr")
@@ -291,7 +308,7 @@ def test_mlp_grids_are_the_code_s(study):
     assert set(grid(f"{study}/tune_upscaled", "start.level")) >= {j / 4 for j in range(10)}
 
 
-@pytest.mark.parametrize("study", those(("resnet",)))
+@pytest.mark.parametrize("study", those(("resnet_at_target",)))
 def test_resnet_grids_are_the_code_s(study):
     assert grid(f"{study}/tune", "lr") == pytest.approx([0.005 * 2**j for j in range(3)])
     assert grid(f"{study}/tune_upscaled", "lr") == pytest.approx(
@@ -431,7 +448,7 @@ def parameters(spec):
     model = spec["model"]
     n = model["width"]
     if model["name"] == "mlp":
-        return 54 * n + n + 2 * (n * n + n) + 7 * n + 7
+        return 54 * n + n + (model["hidden_layers"] - 1) * (n * n + n) + 7 * n + 7
     if model["name"] == "gpt2":
         block = 12 * n * n + 2 * n
         return model["depth"] * block + (spec["data"]["vocab_size"] + 1_024) * n + n

@@ -135,11 +135,11 @@ def test_the_beginning_is_whole_lines():
 
 @pytest.mark.slow
 def test_a_job_without_its_shard_names_corpus_shard_and_the_way_out(suite, capsys):
-    (cell,) = suite.cells("embedding_lr/pretraining_ratios")
+    (cell,) = suite.cells("embedding_lr/pretraining/ratios")
     (need,) = suite.needs(cell)
     manifest = suite.paths.tokens(need)
     config = ["--config", *suite.config.arguments()]
-    make = ["tokenize", need.dataset, str(need.vocab_size), *config]
+    make = ["fetch", need.dataset, str(need.vocab_size), *config]
     assert main(["fetch", need.dataset, *config]) == 0 and main(make) == 0
     shard = manifest.parent / "valid-00000.npy"
     before = shard.read_bytes()

@@ -597,3 +597,59 @@ def depth_data(power):
 @pytest.mark.parametrize(("power", "verdict"), [(1.0, "reproduced"), (0.5, "not reproduced")])
 def test_growth_with_depth_is_told_from_its_square_root(power, verdict):
     assert verdicts("effective_theory/depth", depth_data(power))["linear"][0] == verdict
+
+
+# Steps of the recursions that Part I states by themselves
+
+
+@pytest.mark.parametrize("model", [VISION, LANGUAGE])
+def test_the_connected_fourth_moment_of_a_middle_layer_is_of_order_1_over_n(model):
+    """1.72, of one neuron at pairs of tokens: what is beyond the three products of 1.71. Vision's
+    weights are uniform, language's normal."""
+    widths, found = (8, 16, 32), []
+    for n in widths:
+        setting = transformer_kernels.build(model, n, 0)
+        draws = transformer_kernels.Draws(setting.network, 3000)
+        plan = parametrization.plan(draws, None, transformer_kernels.PLAIN)
+        plan.init_(torch.Generator().manual_seed(n))
+        _, norms, _, _ = draws.forward(setting.inputs)
+        (up, *_) = (p for name, p in draws.named_parameters() if name.endswith("up.weight"))
+        w = torch.einsum("dik,dpk->dip", up, norms[1][1].flatten(1, 2))  # draw, neuron, token
+        square = (w**2).mean((0, 1))
+        pairs = torch.einsum("dip,diq->pq", w**2, w**2) / w[..., 0].numel()
+        kernel = torch.einsum("dip,diq->pq", w, w) / w[..., 0].numel()
+        connected = pairs - torch.outer(square, square) - 2 * kernel**2
+        found.append(float((connected / torch.outer(square, square)).square().mean()))
+    power, _ = np.polyfit(np.log(widths), np.log(found) / 2, 1)
+    assert power == pytest.approx(-1, abs=0.25)
+
+
+@pytest.mark.parametrize("layer", ["attention", "mlp"])
+def test_cross_terms_of_the_skip_and_the_residual_path_vanish_on_average(layer):
+    """1.159 and 1.172: the mean of dr_i/ds_k s_i s_k; of a last weight tied to the first it does
+    not."""
+    n, count = 16, 2000
+    block = Attention(n, n // 2, causal=False) if layer == "attention" else MLP(n, 4)
+    first, last = ("qkv", "out") if layer == "attention" else ("up", "down")
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        name: torch.randn(count, *p.shape, generator=generator) * p.shape[-1] ** -0.5
+        for name, p in block.named_parameters()
+    }
+    s = signals(kernel(1, 3), n)
+
+    def term(one):
+        def residual(x):
+            return torch.func.functional_call(block, one, (x,))
+
+        return (torch.func.jvp(residual, (s,), (s,))[1] * s).mean()
+
+    def deviations(drawn):
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            terms = torch.func.vmap(term)(drawn)
+        return float(terms.mean().abs() / (terms.std() / count**0.5))
+
+    assert deviations(weights) < 4
+    wide = weights[f"{last}.weight"].shape[-1]
+    tied = weights[f"{first}.weight"][:, -wide:].mT
+    assert deviations(weights | {f"{last}.weight": tied}) > 10

@@ -1,5 +1,7 @@
 """Roles of any module, from two widths and a forward pass, beside those the suite declares."""
 
+import warnings
+
 import pytest
 import torch
 from refusals import refused
@@ -231,8 +233,8 @@ CASES = {
         torch.randn(2, 6, 5),
         {
             "q.weight": hidden(48),
-            "k.weight": reads("bottleneck", 48),
-            "v.weight": reads("bottleneck", 48),
+            "k.weight": reads("output", 48),
+            "v.weight": reads("output", 48),
             "r.weight": reads("output", 48),
         },
         ["k.weight and 1 more: reads a width and writes none inside"],
@@ -253,7 +255,7 @@ CASES = {
         ),
         ROWS,
         {
-            "router.weight": reads("bottleneck", 48),
+            "router.weight": reads("output", 48),
             "a": hidden(48, 1, 2),
             "b": hidden(192, 1, 2),
         },
@@ -440,7 +442,6 @@ def ends(width):
         (lambda w: w, {}, "make(48) returned int, not a torch.nn.Module"),
         (lambda w: nn.LazyLinear(w), {}, "weight: is built lazily and has no shape yet"),
         (lambda w: nn.ReLU(), {}, "make(48) returned a module without parameters"),
-        (never_used, {}, "x: is never used in a forward pass on inputs; give its kind: given={'x'"),
         (unknown, {}, "x: what _cdist_forward does with it is not known here; give"),
         (deeper, {}, "2.bias: only one of make(48) and make(96) has it (2 such parameters)"),
         (plain, {"given": {"weight": "hidden"}}, "given: no parameter is named 'weight': "),
@@ -461,9 +462,73 @@ def test_what_cannot_be_told_is_one_line_that_names_the_thing(make, more, said):
 
 
 def test_a_kind_may_be_given():
+    with pytest.warns(
+        UserWarning, match=r"x: is never used .* its kind \(vector\) is by its shape"
+    ):
+        assert roles(never_used, 48, ROWS)["x"].kind == "vector"
     found = roles(never_used, 48, ROWS, given={"x": "vector"})
     assert found["x"].kind == "vector" and found.at(never_used(96))["x"].width_out == 2
     assert "given" in str(found)
+
+
+class Forces(nn.Sequential):
+    """An energy and its gradient."""
+
+    def forward(self, x):
+        with torch.enable_grad():
+            x = x.clone().requires_grad_()
+            energy = super().forward(x)
+            return energy, torch.autograd.grad(energy.sum(), x, create_graph=True)[0]
+
+
+class Codes(nn.Module):
+    """The nearest vector of a codebook, the distance written out."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.layer, self.code = nn.Linear(5, width), nn.Embedding(9, width)
+        self.readout = nn.Linear(width, 3)
+
+    def forward(self, x):
+        z, e = self.layer(x), self.code.weight
+        squares = z.square().sum(-1, keepdim=True) + e.square().sum(-1)
+        return self.readout(z + self.code((squares - 2 * z @ e.T).argmin(-1)))
+
+
+def normed(norm, place):
+    def make(width):
+        layers = [nn.Linear(5, width), nn.Tanh(), nn.Linear(width, width), nn.Linear(width, 3)]
+        layers[place] = norm(layers[place])
+        return nn.Sequential(*layers)
+
+    return make
+
+
+SPECTRAL = nn.utils.parametrizations.spectral_norm
+LAST = "3.parametrizations.weight.original"
+NOT_TIED = {
+    "forces": (lambda w: Forces(*normed(nn.Identity, 1)(w)), ["embedding", "hidden", "output"]),
+    "codes": (Codes, ["embedding", "embedding", "output"]),
+    "spectral": (normed(SPECTRAL, 0), ["embedding", "hidden", "output"]),
+    "old": (normed(nn.utils.spectral_norm, 0), ["embedding", "hidden", "output"]),
+    "readout": (normed(SPECTRAL, 3), ["embedding", "hidden", "output"]),
+    "weight": (normed(nn.utils.parametrizations.weight_norm, 3), ["embedding", "hidden", "output"]),
+}
+
+
+@pytest.mark.parametrize("case", NOT_TIED)
+def test_what_is_read_both_ways_by_no_output_is_no_tied_readout(case):
+    """Found in review: all were asked to put a norm before a readout. Of a readout's norm a line
+    says that no table suits it."""
+    make, kinds = NOT_TIED[case]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = roles(make, 48, ROWS)
+    assert not any(each.tied or each.role.own for each in found.found.values())
+    known = [role.kind for role in found.values() if role.kind not in ("vector", "scalar")]
+    assert sorted(known) == sorted(kinds)
+    said = [str(each.message) for each in told if "divided by its norm" in str(each.message)]
+    assert len(said) == (case in ("readout", "weight"))
 
 
 def test_roles_are_of_one_module():
@@ -524,8 +589,8 @@ def test_every_parameter_of_stock_models_has_a_role():
         ),
         "Mixer": (
             lambda d: MlpMixer(img_size=32, patch_size=8, embed_dim=d, num_blocks=2, num_classes=9),
-            # Two write tokens, which do not grow: of a bottleneck.
-            *(48, 96, images, [3, 4, 1, 17, 3], None, None),
+            # Two write tokens, which do not grow: readouts within.
+            *(48, 96, images, [3, 4, 3, 17, 3], None, None),
         ),
         "ResNet-18": (resnet, 16, 32, images, [2, 18, 1, 40, 4], None, None),  # its stem is fixed
         "MobileNetV2": (
@@ -543,9 +608,9 @@ def test_every_parameter_of_stock_models_has_a_role():
     for name, (make, width, other, inputs, counts, tied, attention) in cases.items():
         found = roles(make, width, inputs, other=other)
         assert [*kinds(found).values()] == counts, name
-        inside = [n for n, role in found.items() if role.kind == "bottleneck"]
+        inside = [n for n in found.inside if found[n].kind == "output"]
         assert len(inside) == {"Mixer": 2}.get(name, 0), name
-        assert len(found) == sum(counts) + len(inside)
+        assert len(found) == sum(counts)
         assert {r for f in found.found.values() for r in f.readouts} == ({tied} - {None}), name
         scales = {round(a.exponent, 6) for a in found.attention}
         assert scales == ({attention} - {None}), name

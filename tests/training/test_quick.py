@@ -113,6 +113,18 @@ def test_once_there_is_state_torch_s_step_is_not_called(name, monkeypatch):
     assert parameters[0].tolist() != before
 
 
+def test_a_torch_that_lacks_what_it_never_promised_steps_itself(monkeypatch):
+    steps = []
+    monkeypatch.setattr(quick, "PRIVATE", (*quick.PRIVATE, (torch, "_fused_adamw_renamed_")))
+    parameters, optimizer = made("adamw")
+    optimizer.step = lambda: steps.append(1)
+    monkeypatch.setattr(quick, "_is_watched", lambda optimizer: False)
+    for step in range(2):
+        give(parameters, step)
+        quick.step(optimizer)
+    assert len(steps) == 2
+
+
 def test_who_watches_every_optimizer_of_a_process_is_told():
     """As the library does once a model has a factor: its count of steps is right, and no model of
     the process is slower for it."""

@@ -1,4 +1,5 @@
 import math
+import signal
 from contextlib import contextmanager
 
 import numpy as np
@@ -7,8 +8,9 @@ import torch
 from refusals import refused
 from torch import nn
 
+from repro.__main__ import ended_by_sigterm
 from repro.data.batches import TokenBatches
-from repro.training import checkpoints, loop
+from repro.training import checkpoints, ending, loop
 from repro.training.optimizer import make_optimizer
 from repro.training.schedule import make_schedule
 
@@ -92,6 +94,25 @@ def test_a_run_killed_in_warm_up_resumes_with_its_schedule_and_its_dropout(tmp_p
     resumed = run(fresh, optimizer, tmp_path / "b", loss=dropping, schedule=schedule)
     assert resumed == undisturbed
     assert torch.equal(fresh.weight, model.weight)
+
+
+def test_a_run_that_sigterm_ends_saves_its_step(tmp_path, capsys):
+    """Found in review: a preempted job lost up to five minutes, a run of less all of it."""
+
+    def preempted(step, value):
+        if step == 6:
+            signal.raise_signal(signal.SIGTERM)
+
+    model, optimizer = parts()
+    undisturbed = run(model, optimizer, tmp_path / "a")
+    again, optimizer = parts()
+    with ended_by_sigterm(), pytest.raises(ending.Terminated):
+        run(again, optimizer, tmp_path / "b", progress=preempted)
+    fresh, optimizer = parts()
+    assert run(fresh, optimizer, tmp_path / "b") == undisturbed
+    assert "resumed a run at step 6" in capsys.readouterr().out
+    with ended_by_sigterm(), pytest.raises(ending.Terminated):
+        signal.raise_signal(signal.SIGTERM)
 
 
 @contextmanager

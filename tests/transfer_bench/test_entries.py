@@ -5,6 +5,7 @@ import shutil
 
 import pandas as pd
 import pytest
+import torch
 from refusals import refused
 from suites import suite_of
 
@@ -14,9 +15,13 @@ from repro.core import config, discovery, entry
 from repro.core.entry import FIGURE, WORKLOADS, parse
 from repro.files import read_json, sha256_file, write_json
 from repro.lineage import checkout
-from repro.products import anew, records, verify
+from repro.products import records, retrain_cell, verify
 from repro.products.run_table import cell_ids
+from repro.training import settings
+from repro.training.optimizer import make_optimizer
 from repro.transfer_bench import leaders
+from studies.transfer import _workload
+from widthwise.optimizers import _muon_adamw
 
 MINE = '''"""muP whose readout's rate is SP's."""
 
@@ -53,6 +58,9 @@ def changed(tmp_path, monkeypatch):
         saved, data = read_json(path), pd.read_csv(path.with_suffix(".csv"))
         table = change(saved, data)
         (data if table is None else table).to_csv(path.with_suffix(".csv"), index=False)
+        digest = sha256_file(path.with_suffix(".csv"))
+        saved["data_sha256"] = saved["provenance"]["data_sha256"] = digest
+        saved["provenance"]["label"] = path.parts[-4]
         write_json(path, saved)
         seal(path.with_suffix(""))
         return path
@@ -127,6 +135,30 @@ def test_a_record_changed_after_it_was_sealed_is_refused(changed):
         ("NAME = 'a'\nPARAMETRIZATION = 'muP'\nOCTAVES = 1 / 1", "OCTAVES must be a literal"),
         ("NAME = 'a'\nrules = print\nPARAMETRIZATION = 'muP'", "define rules"),
         ("NAME = 'a'\nNAME = 'b'\nPARAMETRIZATION = 'muP'", "given twice"),
+        *(
+            (f"NAME = 'a'\nPARAMETRIZATION = 'muP'\nOPTIMIZER = {given}", f"OPTIMIZER {said}")
+            for given, said in (
+                ("{'weight_decy': 5.0}", "has 'weight_decy', which adamw .*'weight_decay'"),
+                ("{'lr': 0.5}", "has 'lr', which adamw does not use: rates are the grid's"),
+                ("{'name': 'lion'}", "has no optimizer 'lion': choose from adam, adamw, muon, sgd"),
+                ("{'name': 'muon', 'amsgrad': True}", "has 'amsgrad', which muon does not use"),
+                ("{'name': 'sgd'}", "lacks 'momentum', which sgd needs"),
+                ("{'name': 'sgd', 'momentum': 0, 'nesterov': True}", "has nesterov without a mom"),
+                ("{'betas': [0.9, 1]}", "has betas .*: give two numbers"),
+                *(
+                    (f"{{'weight_decay': {odd}}}", "has weight_decay .*: give a finite number")
+                    for odd in ("1e999", "{1}", "b'x'", "1j", "[0.1]", "True", "-1", "9" * 400)
+                ),
+            )
+        ),
+        *(
+            (f"NAME = 'a'\nPARAMETRIZATION = 'SP'\n{line}", "given twice, or not as")
+            for line in (
+                *("PARAMETRIZATION, _ = 'muP', 0", "PARAMETRIZATION += ''", "import os as NAME"),
+                *("for PARAMETRIZATION in 'ab': pass", "from os import *", "(NAME := 'b')"),
+                *("OPTIMIZER = OCTAVES = {}", "def f():\n  global NAME", "class NAME: pass"),
+            )
+        ),
         (f"NAME = {'a' * 41!r}\nPARAMETRIZATION = 'muP'", "NAME must be"),
         ("NAME = 'a|b'\nPARAMETRIZATION = 'muP'", "NAME must be"),
         ("NAME = '<b>a'\nPARAMETRIZATION = 'muP'", "NAME must be"),
@@ -196,6 +228,18 @@ def test_another_figure_shows_no_entry(mine):
         config.parse({"entry": "mine.py", "figures": "fig2"}, discovery.dataset_names())
     with refused("nothing.py' is no file"):
         config.parse({"entry": "nothing.py"}, discovery.dataset_names())
+
+
+def test_there_is_one_list_of_optimizers_and_of_what_they_use():
+    assert entry.OWN == _workload.ADAMW and {*entry.WORDS} == {*settings.OPTIMIZERS}
+    assert {*settings.ADJUSTMENTS} == {*_muon_adamw.ADJUSTMENTS}
+    net = torch.nn.Linear(2, 2)
+    for name, its in settings.OPTIMIZERS.items():
+        given = {"momentum": 0.9, "nesterov": True, "adjust_lr_fn": "original"} | entry.OWN
+        given = {key: value for key, value in given.items() if key in its} | {"name": name}
+        assert settings.misfit(given) == ""
+        group = {"params": [*net.parameters()], "lr": 0.1, "weight_decay": 0.0}
+        assert make_optimizer([group | {"eps": 1e-8} if "eps" in its else group], given)
 
 
 def test_a_file_s_name_can_be_a_folder_s(tmp_path):
@@ -283,9 +327,10 @@ def test_a_stranger_s_file_is_run_recorded_and_trained_anew(tmp_path, monkeypatc
         (data[data["seed"] != data["seed"].max()], "lacks"),
     ):
         change.to_csv(f"{base}.csv", index=False)
-        write_json(f"{base}.json", saved | {"data_sha256": sha256_file(f"{base}.csv")})
+        digest = {"data_sha256": sha256_file(f"{base}.csv")}
+        write_json(f"{base}.json", saved | digest | {"provenance": saved["provenance"] | digest})
         seal(base)
-        monkeypatch.setattr(anew.random, "SystemRandom", Last)
+        monkeypatch.setattr(retrain_cell.random, "SystemRandom", Last)
         assert main(asked) == 1
         assert found in (error := capsys.readouterr().err) and "leaderboard.csv" in error
 

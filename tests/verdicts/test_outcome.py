@@ -12,7 +12,7 @@ from repro.verdicts.results import INCONCLUSIVE, REPRODUCED
 
 
 def row(name, status, measured=-0.5, low=-1.0, basis=""):
-    bound = {"low": low, "high": 0.0, "basis": basis}
+    bound = {"low": low, "high": 0.0, "basis": basis, "predicted": [], "outside": ""}
     ends = [None if measured is None else measured + by for by in (-0.25, 0.25)]
     return {"test": name, "status": status, "measured": measured, "bound": bound} | dict(
         zip(("low", "high"), ends, strict=True)
@@ -38,6 +38,10 @@ def figure(monkeypatch):
 def test_a_sentence_has_what_was_measured_and_the_status(figure):
     name, said = figure("It goes as n^{f.a}"), "It goes as n^-0.5 [-0.75, -0.25]"
     assert outcome(name, results(row("f.a", REPRODUCED))) == f"{said}: reproduced"
+    away = row("f.a", REPRODUCED)
+    away["bound"]["outside"] = "n0 = 16, asked 100"
+    words = "reproduced, outside the paper's conditions: n0 = 16, asked 100"
+    assert outcome(name, results(away)) == f"{said}: {words}"
     outside = results(row("f.a", REPRODUCED, low=-2.0, basis=TOLERANCE))
     assert outcome(name, outside) == f"{said}: reproduced, -1 itself is outside the interval"
     reading = {"reading": "f.a", "measured": -0.5, "low": -0.75, "high": -0.25}
@@ -54,3 +58,15 @@ def test_what_was_not_measured_is_not_said(figure):
 @pytest.mark.parametrize("name", catalog.figure_names())
 def test_every_figure_says_what_came_out(name):
     assert "{" in catalog.figure(name).outcome
+
+
+@pytest.mark.parametrize(("outside", "said"), [(2, "all "), (1, "1 of these "), (0, None)])
+def test_a_picture_counts_its_tests_once(monkeypatch, outside, said):
+    """What is outside the paper's conditions are no tests beside the others."""
+    monkeypatch.setattr(judging, "of_a_paper", lambda row: True)
+    rows = [row("f.a", REPRODUCED), row("f.b", INCONCLUSIVE)]
+    for each in rows[:outside]:
+        each["bound"]["outside"] = "n0 = 16"
+    found = [word for word, _ in judging.marks(results(*rows))]
+    assert found[:2] == ["1 reproduced", "1 inconclusive"]
+    assert found[2:] == ([f"{said}outside the paper's conditions"] if said else [])

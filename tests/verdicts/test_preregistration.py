@@ -282,20 +282,37 @@ def test_another_scale_or_claim_is_not_registered(checkout):
         assert shown(at, **other) == "not registered"
 
 
-def test_a_shallow_clone_knows_nothing_and_says_what_to_do(checkout, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("clone", "why", "whole"),
+    [
+        ("--depth=1", "the clone is shallow; git fetch --unshallow", "--unshallow"),
+        (
+            "--filter=blob:none",
+            "the clone is partial; git fetch --refetch --no-filter",
+            "--refetch --no-filter",
+        ),
+    ],
+)
+def test_a_clone_of_less_knows_nothing_and_says_what_to_do(
+    checkout, tmp_path, monkeypatch, clone, why, whole
+):
+    """Found by a trial: of a shallow clone every row was of its one commit, from which seeds were
+    derived; of a partial one, without a network, no row was there before any run."""
     at = checkout.register(ROW)
-    shallow = tmp_path / "shallow"
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{checkout.root}", str(shallow))
-    monkeypatch.setattr(rows, "ROOT", shallow)
+    checkout.register(replace(ROW, known="again"))
+    git(checkout.root, "config", "uploadpack.allowFilter", "true")
+    less = tmp_path / "less"
+    git(tmp_path, "clone", "-q", clone, f"file://{checkout.root}", str(less))
+    monkeypatch.setattr(rows, "ROOT", less)
     for module in (preregistration, badges):
-        monkeypatch.setattr(module, "ROOT", shallow)
+        monkeypatch.setattr(module, "ROOT", less)
     forget(*REMEMBERS)
-    words = "unknown here: the clone is shallow; git fetch --unshallow"
-    assert shown(at) == words
+    assert shown(at) == f"unknown here: {why}"
+    assert {*preregistration.introduced("p")} == {""}
     assert str(waiting("p", ROW, BOUND)) == "registered, runs not yet made"
-    git(shallow, "fetch", "-q", "--unshallow")
+    git(less, "fetch", "-q", *whole.split())
     forget(*REMEMBERS)
-    assert shown(at) == "registered before"
+    assert "registered before" in shown(at) and "" not in preregistration.introduced("p")
 
 
 @pytest.mark.parametrize("how", ["no git", "no clone"])

@@ -20,7 +20,7 @@ from repro.verdicts import printed as of_papers
 from repro.verdicts import words as worded
 from repro.verdicts.optimum import PAPER_WINDOW
 from repro.verdicts.printed import Printed, printed
-from studies.effective_theory import _bart, r2c2
+from studies.effective_theory import bart, r2c2
 
 PAPERS = [slug for slug, paper in discovery.papers().items() if not paper.ours]
 COLUMNS = [field.name for field in fields(Printed)]
@@ -152,10 +152,10 @@ def test_rates_and_decays_of_dinan_yaida_and_zhang():
     (epochs,) = numbers("effective_theory", "fig1.lr-min", unit="epochs").values()
     (iterations,) = numbers("effective_theory", "fig1.lr-min", unit="iterations").values()
     assert [*figure("effective_theory.fig1").LAST.values()] == [312 * epochs, iterations]
-    untuned = r2c2.strategies("paper")
+    untuned = r2c2.strategies(r2c2.PAPER)
     rates = numbers("effective_theory", "", unit="learning rate")
     assert [float(f"{each['lr']:.4g}") for each in untuned] == list(rates.values())
-    swept = _bart.settings("bart", "neural-tangent", "paper")
+    swept = bart.PAPER.network.under("neural-tangent")
     decays = [each["optimizer.weight_decay"] for each in (swept, untuned[1])]
     printed_decays = numbers("effective_theory", "", unit="weight decay")
     assert decays == pytest.approx(list(printed_decays.values()), rel=0.02)

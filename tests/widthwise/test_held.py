@@ -69,12 +69,15 @@ class Attention(nn.Module):
 
 
 class Net(nn.Module):
-    """factor: on what the readout reads, by hand."""
+    """factor: on what the readout reads, by hand. value: a head that reads what it does."""
 
     factor = 1.0
 
-    def __init__(self, width, fused=True, norm=nn.Identity, tied=True, last=nn.LayerNorm):
+    def __init__(
+        self, width, fused=True, norm=nn.Identity, tied=True, last=nn.LayerNorm, value=None
+    ):
         super().__init__()
+        self.value = value and value(width, 1)
         self.embedding = nn.Embedding(40, width)
         self.attention = Attention(width, fused, norm)
         self.last, self.readout = last(width), nn.Linear(width, 40, bias=False)
@@ -83,10 +86,33 @@ class Net(nn.Module):
 
     def features(self, tokens):
         x = self.embedding(tokens)
-        return self.last(x + self.attention(x)) * self.factor
+        return self.last(x + self.attention(x))
 
     def forward(self, tokens):
-        return self.readout(self.features(tokens))
+        x = self.features(tokens)
+        return self.readout(x * self.factor) + (self.value(x).sin() if self.value else 0)
+
+
+class Kept(Net):
+    """Returns its keys and values beside those of an empty cache, and all hidden states: within
+    containers, or not."""
+
+    contained = True
+
+    def forward(self, tokens):
+        cache, x = [], self.embedding(tokens)
+
+        def core(q, k, v):
+            cache[:] = (torch.cat([torch.tensor([]), each], -2) for each in (k, v))
+            return self.attention.core(q, *cache)
+
+        hidden = self.last(x + self.attention.decode(x, core))
+        more = (cache, (x, hidden)) if self.contained else (hidden,)
+        return self.readout(hidden), *more
+
+
+class Bare(Kept):
+    contained = False
 
 
 def planned(make, width=WIDE, recipe="muP"):
@@ -103,6 +129,7 @@ KINDS = {
     "gains of 1 + w": {"norm": Gain, "last": Gain},
     "untied": {"tied": False},
     "a share": {"last": Share},
+    "a value head": {"value": nn.Linear},
 }
 OPTIMIZERS = {
     "adamw": (torch.optim.AdamW, "adamw", None, {}),
@@ -245,6 +272,7 @@ def test_a_plan_prints_the_factors_that_are_applied(width):
     ("make", "said"),
     [
         (partial(Net, last=lambda width: nn.Tanh()), "embedding.weight: is a readout too, and no"),
+        (Bare, "embedding.weight: is a readout too, and no"),
         (
             partial(Net, norm=partial(nn.LayerNorm, elementwise_affine=False)),
             "attention: no parameter can hold the factor on its logits",
@@ -255,6 +283,11 @@ def test_what_no_weight_can_hold_is_refused_in_a_line(make, said):
     with refused(said):
         planned(make)
     planned(make, BASE)
+
+
+def test_a_cache_and_hidden_states_are_no_outputs():
+    """Found in review: GPT-2 was refused unless its config had use_cache=False."""
+    assert {factor.on for factor in planned(Kept).factors} == {"input", "logits"}
 
 
 def test_a_forgotten_init_is_told_where_a_gain_alone_would_hold_a_factor():

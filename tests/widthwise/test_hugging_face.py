@@ -38,7 +38,7 @@ def planned(seed):
 def trainer(folder, model, plan, steps=STEPS):
     from transformers import Trainer, TrainingArguments
 
-    optimizer = torch.optim.AdamW(plan.groups(lr=0.01, weight_decay=0.1))
+    optimizer = torch.optim.AdamW(plan.groups(lr=0.01, weight_decay=0.1), lr=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
     arguments = TrainingArguments(
         str(folder),
@@ -120,7 +120,7 @@ def norms_of(plan):
 def clipped(folder, plan, model, callbacks, **more):
     from transformers import Trainer, TrainingArguments
 
-    optimizer = torch.optim.AdamW(plan.groups(lr=0.01, weight_decay=0.1))
+    optimizer = torch.optim.AdamW(plan.groups(lr=0.01, weight_decay=0.1), lr=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
     arguments = TrainingArguments(
         str(folder),
@@ -182,7 +182,7 @@ def test_gradients_that_float16_training_scaled_are_clipped_as_they_are():
     norms = []
     for scale in (None, 1024.0, 1024.0):
         model, plan = planned(0)
-        optimizer = torch.optim.AdamW(plan.groups(lr=0.01))
+        optimizer = torch.optim.AdamW(plan.groups(lr=0.01), lr=0.01)
         scaler = None if scale is None else torch.amp.GradScaler("cpu", init_scale=scale)
         wrapped = AcceleratedOptimizer(optimizer, scaler=scaler)
         loss = model(**batch()).loss

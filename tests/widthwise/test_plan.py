@@ -232,6 +232,9 @@ def test_a_class_is_known_by_what_it_does():
 
 
 def test_a_plan_prints_a_table():
+    row = planned().rows[2]
+    std = row.pop("std")
+    assert list(row.values()) == ["2.weight", "hidden", 4, 4, 0.25, 4] and std < 0.1
     lines = str(planned("muP-multiplier")).splitlines()
     assert lines[0].startswith("muP-multiplier, adamw, independent; widths, rates and decay")
     assert lines[1].split() == ["parameter", "kind", "in", "out", "lr", "weight", "decay"]

@@ -443,9 +443,9 @@ def stepped(optimizer, scheduler=None):
 def test_a_schedule_that_flattens_the_factors_is_told():
     schedulers = torch.optim.lr_scheduler
 
-    def found(schedule):
+    def found(schedule, lr=0.01):
         plan = planned()
-        optimizer = torch.optim.AdamW(plan.groups(0.01, 0.1))
+        optimizer = torch.optim.AdamW(plan.groups(0.01, 0.1), lr=lr)
         stepped(optimizer, schedule(optimizer))
         return plan, optimizer
 
@@ -457,6 +457,9 @@ def test_a_schedule_that_flattens_the_factors_is_told():
     ):
         plan, optimizer = found(right)
         plan.check(optimizer)
+        plan, optimizer = found(right, 1e-3)  # of transformers, a min_lr is over that
+        with refused(r"own lr is 0.001, which some schedules read .* lr=lr\)"):
+            plan.check(optimizer)
     for wrong in (
         lambda o: schedulers.CosineAnnealingLR(o, 10, eta_min=0.001),
         lambda o: schedulers.OneCycleLR(o, max_lr=0.01, total_steps=10),
@@ -494,7 +497,14 @@ def test_other_ways_to_lose_a_factor_are_told():
 
 def test_a_plan_is_one_and_remembers_its_recipe():
     roles, model = ww.roles(make, BASE, ROWS), make(WIDE)
+    with refused(
+        r"plan: takes \(model, roles, recipe\), as of make\(width\), not \(int, Roles, str"
+    ):
+        ww.plan(WIDE, roles, "muP")
+    with refused("did you mean 'muP'"):
+        ww.recipe("mup")
     plan = ww.plan(model, roles, "muP-multiplier")
+    assert plan.groups(torch.tensor(0.5))[0]["lr"] == plan.groups(0.5)[0]["lr"]
     before = model(ROWS)
     assert ww.plan(model, roles, "muP-multiplier") is plan
     assert torch.equal(model(ROWS), before)
@@ -508,7 +518,7 @@ def test_a_plan_is_one_and_remembers_its_recipe():
         ({"lr": float("nan")}, "lr nan: give a rate above 0"),
         ({"lr": -1.0}, "lr -1.0: give a rate above 0"),
         ({"lr": 0.0}, "lr 0.0: give a rate above 0"),
-        ({"lr": torch.tensor(0.1)}, "lr is a Tensor, no number: give a rate above 0"),
+        ({"lr": torch.ones(2)}, "lr is a Tensor, no number: give a rate above 0"),
         ({"lr": {"hidden": 0.0}}, "lr of hidden 0.0: give a rate above 0"),
         ({"lr": 0.1, "weight_decay": float("nan")}, "weight_decay nan: give a number"),
         ({"lr": 0.1, "weight_decay": -0.1}, "weight_decay -0.1: give a number"),

@@ -4,6 +4,7 @@ import copy
 import pickle
 import re
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -71,6 +72,46 @@ def test_steps_that_no_table_has_rates_for_are_told(kind):
     assert f"{kind}'s steps follow {FOLLOW[kind]}" in said and "choose from" in said
     with refused("its steps follow .* no table has rates: choose from"):
         ww.recipe("muP", getattr(optim, kind))
+
+
+def _orthogonal(g):
+    left, _, right = torch.linalg.svd(g, full_matrices=False)
+    return left @ right
+
+
+ODD = {
+    "the size of the whole tensor, as width\\^-.* at step 3": lambda g, t, _: g / g.norm(),
+    "the gradient's size to the power .* at step 100": lambda g, t, _: g if t < 50 else g.sign(),
+    "the gradients of other tensors": lambda g, t, of: (
+        g.sign() * g.norm() / sum(map(torch.norm, of))
+    ),
+    "singular values of a tensor": lambda g, t, _: _orthogonal(g) if g.ndim == 2 else g.sign(),
+}
+
+
+@pytest.mark.parametrize("follows", ODD)
+def test_steps_are_seen_late_and_on_tensors_of_every_shape(follows):
+    """Found in review: NovoGrad, PSGD Kron, Shampoo and Prodigy passed for Adam's or SGD's kin."""
+
+    class Odd(optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+            self.count = 0
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            self.count += 1
+            for group in self.param_groups:
+                grads = [p.grad for p in group["params"]]
+                for p, g in zip(group["params"], grads, strict=True):
+                    if g.any():
+                        p.sub_(group["lr"] * ODD[follows](g, self.count, grads))
+
+    with refused(f"its steps follow .*{follows}"):
+        ww.recipe("muP", Odd)
+    plan, groups = planned(decay=0.0)
+    with refused(f"{follows}|AdamW? makes other|Odd makes other"):
+        plan.check(Odd(groups, 0.01))
 
 
 class InEightBits(optim.Optimizer):
@@ -425,16 +466,20 @@ def test_values_of_another_spread_after_init_are_told_and_zeros_are_not():
 
 
 def test_a_drawn_embedding_keeps_its_row_of_padding_at_zero():
-    """Found in review: that row gets no gradient, and stayed as drawn."""
+    """Found in review: that row gets no gradient, and stayed as drawn; a backbone of transformers
+    has a padding_idx and no weight."""
 
     def words(width):
-        return nn.Sequential(nn.Embedding(9, width, padding_idx=2), nn.Linear(width, 3))
+        model = nn.Sequential(nn.Embedding(9, width, padding_idx=2), nn.Linear(width, 3))
+        model.padding_idx = 2
+        return model
 
     plan = ww.plan(words(64), ww.roles(words, 16, torch.tensor([[0, 1], [3, 4]])), "muP")
     table = plan.init_(torch.Generator().manual_seed(0)).model[0].weight
     assert not table[2].any() and table[3].any()
 
 
+@pytest.mark.filterwarnings("ignore:roles:UserWarning")
 def test_a_matrix_of_equal_entries_stays_as_make_gives_it():
     """Found in review: 1/n became n^-1/2 as soon as the width was not the base's."""
 
@@ -445,3 +490,12 @@ def test_a_matrix_of_equal_entries_stays_as_make_gives_it():
 
     plan = ww.plan(mixing(WIDE), ww.roles(mixing, BASE, ROWS), "muP").init_()
     assert (plan.model[2].weight == 1 / WIDE).all()
+
+
+def test_no_class_that_is_taken_stands_wrong_in_the_table_of_others():
+    """After a change: python -m benchmarks.optimizers --write docs/optimizers.md"""
+    rows = (Path(__file__).parents[2] / "docs/optimizers.md").read_text().splitlines()
+    verdicts = [
+        row.split(" | ")[1] for row in rows if row.startswith(("| torch", "| timm", "| py"))
+    ]
+    assert len(verdicts) > 150 and {*verdicts} <= {"right", "unclear", "refused", "matrices"}

@@ -50,7 +50,7 @@ def test_what_takes_more_than_two_seconds_says_so_on_stderr(capsys, monkeypatch)
     # The first is the time of the call; one that writes a line looks twice.
     times = iter([100.0, 101.9, 102.1, 102.1, 103.0, 104.2, 104.2])
     monkeypatch.setattr(printed.time, "monotonic", lambda: next(times))
-    tell = printed.told(None)
+    tell = printed.progress_printer(None)
     for line in ("early", "first", "soon", "second"):
         tell(line)
     assert capsys.readouterr() == ("", "first\nsecond\n")

@@ -99,7 +99,7 @@ def test_while_no_log_is_written_the_bar_shows_the_job_that_runs(tmp_path):
     """Loading libraries and data takes a job seconds to minutes, in which something must move."""
     running = ["tokenize text, 01:05"]
     monitor = progress.Monitor(
-        tmp_path, Terminal(), whole=lambda: "3/8, 02:10 left", longest=lambda: running[-1]
+        tmp_path, Terminal(), overall=lambda: "3/8, 02:10 left", longest=lambda: running[-1]
     )
     assert monitor.shown(80) == "3/8, 02:10 left | tokenize text, 01:05"
     (tmp_path / "a.log").write_text("a run 1/2 step 1/9 loss 4, 00:30 left\n")
@@ -127,19 +127,25 @@ def test_failures_name_the_log_and_the_last_line_whatever_the_nodes_clocks_say(t
     write("old.log", "error: of yesterday\n", age=86_400)
     write("again.log", "error: disk: full\n", age=86_400)
     monitor = progress.Monitor(tmp_path)
-    assert monitor.failures() == []
-    write("good.log", "fine\n")
+    own = {tmp_path / f"{name}.log" for name in ("old", "again", "mistake", "bug", "never")}
+    assert monitor.failures(own) == []
+    write("other.log", "error: of another call in this folder\n")
     write("mistake.log", "step 1\nerror: disk: full\n")
     write("bug.log", "Traceback (most recent call last):\n  x\nKeyError: 'a'\n")
     write("again.log", "error: disk: full\n")
-    assert monitor.failures() == [
+    assert monitor.failures(own) == [
         f"{tmp_path / 'again.log'}: error: disk: full",
         f"{tmp_path / 'bug.log'}: KeyError: 'a'",
         f"{tmp_path / 'mistake.log'}: error: disk: full",
     ]
     write("killed.log", "run 1/2 step 3/4 loss 2, 00:10 left\n")
-    (said,) = set(monitor.failures({tmp_path / "killed.log"})) - set(monitor.failures())
+    (said,) = monitor.failures({tmp_path / "killed.log"})
     assert said.startswith(f"{tmp_path / 'killed.log'}: ended without a word: stopped, killed")
+    never = {tmp_path / name: "Slurm did not take it" for name in ("killed.log", "old.log")}
+    said = monitor.failures({*never}, never)[:2]
+    assert said == [
+        f"{tmp_path / name}: Slurm did not take it" for name in ("killed.log", "old.log")
+    ]
 
 
 def test_the_bar_fits_one_line_and_keeps_what_changes():

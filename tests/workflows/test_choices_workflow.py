@@ -39,7 +39,8 @@ def chosen(clone):
     (clone / "repro/tasks/bowl.py").write_text(TASK)
     (clone / "studies/transfer/chosen.py").write_text(STUDY)
     with open(clone / "repro/tasks/__init__.py", "a") as tasks:
-        tasks.write('\nTASKS["bowl"] = Task(1, "repro.tasks.bowl", _nothing, _free)\n')
+        records = "recorded.Records(recorded.TRAINED)"
+        tasks.write(f'\nTASKS["bowl"] = Task(1, "repro.tasks.bowl", _nothing, _free, {records})\n')
     suite = clone / "repro/core/suite.py"
     suite.write_text(suite.read_text().replace("FEW = 8", "FEW = 2"))
     call = [sys.executable, "-c", CELLS]

@@ -22,8 +22,15 @@ from repro.core.suite import Suite
 from repro.errors import UserError
 from repro.lineage.checkout import ROOT
 from repro.tasks import TASKS
-from repro.workflow import budget
-from repro.workflow.cluster import Site, device, load_site, parse_site, request, tokenizing
+from repro.workflow import budget, internals
+from repro.workflow.cluster import (
+    Site,
+    device,
+    load_site,
+    parse_site,
+    request,
+    resources_to_tokenize,
+)
 
 PROFILE = ROOT / "profiles" / "slurm"
 H100 = Site(gpu_memory_gb=80)
@@ -125,7 +132,7 @@ def test_a_job_of_months_is_refused_unless_it_is_allowed(most, refused):
     """1.75 T tokens of a decoder of 1.8 billion weights: 20,500 hours of one GPU."""
     suite = suite_at("paper")
     suite.config = replace(suite.config, max_days=most)
-    said = budget.refusal(suite, suite.cells("embedding_lr/pretraining"), H100)
+    said = budget.refusal(suite, suite.cells("embedding_lr/pretraining/long"), H100)
     assert refused in said and bool(said) == bool(refused)
 
 
@@ -170,7 +177,7 @@ def test_joined_jobs_have_the_axes_in_common_and_their_runs_in_order():
         ("upscaling/gpt2/scratch", replace(H100, max_hours=24), 4),
         ("upscaling/gpt2/base", H100, 1),
         ("upscaling/gpt2/base", replace(H100, gpu_memory_gb=40), 1),
-        ("embedding_lr/pretraining", H100, 8),
+        ("embedding_lr/pretraining/long", H100, 8),
         ("upscaling/resnet/scratch", replace(H100, max_hours=0.2), 1),
     ],
 )
@@ -186,7 +193,7 @@ def test_gpus_follow_memory_and_time(study, site, gpus):
     ("study", "needed"),
     [
         ("effective_theory/r2c2", 76.9),
-        ("embedding_lr/pretraining", 57.1),
+        ("embedding_lr/pretraining/long", 57.1),
         ("upscaling/gpt2/scratch", 42.5),
     ],
 )
@@ -240,10 +247,23 @@ def test_a_step_is_shared_evenly():
 
 def test_a_job_of_several_gpus_starts_as_many_ranks_on_one_node():
     assert [device(n) for n in (0, 1, 4)] == ["cpu", "cuda", "cuda --ranks 4"]
-    site = Site(extra="--mail-type=FAIL")
-    assert site.slurm_resources(gpus=1)["slurm_extra"] == "--mail-type=FAIL"
-    assert site.slurm_resources(gpus=4)["slurm_extra"] == "--nodes=1 --mail-type=FAIL"
-    assert Site().slurm_resources(gpus=2) == {"slurm_extra": "--nodes=1"}
+
+
+@pytest.mark.parametrize(
+    ("extra", "constraint", "rest"),
+    [
+        ("--mail-type=FAIL", "", "--mail-type=FAIL"),
+        ("--constraint=a100&nvlink --exclusive", "a100&nvlink", "--exclusive"),
+        ("--exclusive -C 'a100|h100'", "a100|h100", "--exclusive"),
+    ],
+)
+def test_the_slurm_plugin_takes_what_a_site_adds(extra, constraint, rest):
+    """Found by a trial: the plugin refused --nodes=1, so every job of several GPUs, and the
+    --constraint that the pages name."""
+    asked = Site(extra=extra).slurm_resources(gpus=4)
+    assert (asked.get("constraint", ""), asked["slurm_extra"]) == (constraint, rest)
+    assert internals.refused_in_extra(asked["slurm_extra"]) == ""
+    assert "number of nodes" in internals.refused_in_extra("--nodes=2")
 
 
 def test_the_workflow_calls_several_ranks(tmp_path):
@@ -254,11 +274,13 @@ def test_the_workflow_calls_several_ranks(tmp_path):
 
 def test_a_streamed_corpus_gets_the_time_and_the_memory_of_a_shard():
     shard = discovery.dataset("fineweb_edu").CORPUS.shard_tokens
-    asked = tokenizing(shard, Site())
+    asked = resources_to_tokenize(shard, Site())
     assert asked["mem_mb"] * 1e6 > 2 * shard + 2e9, "uint16 ids, and the process"
     assert asked["runtime"] == 7 * 24 * 60 and asked["cpus_per_task"] > 1
-    assert tokenizing(shard, Site(max_hours=24))["runtime"] == 24 * 60
-    assert tokenizing(0, Site())["runtime"] <= 60
+    assert resources_to_tokenize(shard, Site(max_hours=24))["runtime"] == 24 * 60
+    assert resources_to_tokenize(0, Site())["runtime"] <= 60
+    for hours, turns in ((math.inf, 1), (24, 7), (4, 42)):
+        assert resources_to_tokenize(shard, Site(max_hours=hours))["turns"] == turns
 
 
 def test_no_cell_s_name_is_taken_apart_on_its_way_to_a_job():
@@ -301,6 +323,10 @@ def test_modules_are_loaded_before_and_hide_neither_python_nor_errors(tmp_path):
         ("cpus_per_gpu: 2.5", "cpus_per_gpu is 2.5, give a whole number above 0"),
         ("max_hours: 0", "max_hours is 0, give a number above 0"),
         ("partition: [a]", "partition is ['a'], give text"),
+        (
+            "gpu_model: a100-sxm4-80gb",
+            "gpu_model: 'a100-sxm4-80gb': Snakemake's Slurm plugin takes",
+        ),
         ("gpu_scales: [papr]", "gpu_scales: 'papr', did you mean 'paper'?"),
         ("just words", "give `key: value` lines, see site.example.yaml beside it"),
         ("a: [", "is no YAML"),
@@ -360,13 +386,13 @@ def test_a_job_killed_between_checkpoint_and_result_goes_on_from_the_checkpoint(
     monkeypatch.setattr(execute, "write_sealed", killing)
     with pytest.raises(Killed):
         carry_out("killed")
-    left = list((suite.paths.results / "killed" / "runs").glob("*.state"))
+    left = list((suite.paths.results / "killed" / "runs").rglob("*.state"))
     assert len(left) == 1
     monkeypatch.setattr(execute, "write_sealed", whole)
     resumed = carry_out("killed")
     assert "resumed a run at step 23 of 24" in capsys.readouterr().out
     assert resumed == carry_out("undisturbed")
-    assert not list((suite.paths.results / "killed" / "runs").glob("*.state"))
+    assert not list((suite.paths.results / "killed" / "runs").rglob("*.state"))
 
 
 @pytest.fixture
@@ -409,6 +435,7 @@ def test_a_site_without_sacct_is_submitted_to(machine, tmp_path):
     machine(sbatch='echo "$@" > "$0.call"; echo queue is closed >&2; exit 1')
     done = on_slurm("figures/table2.pdf", *SMOKE, directory=tmp_path / "work")
     assert "queue is closed" in done.stdout and "Traceback" not in done.stdout
+    assert ".log: Slurm did not take it: " in done.stdout and "without a word" not in done.stdout
     call = (tmp_path / "bin" / "sbatch.call").read_text()
     assert "-p only" in call and "-A" not in call.split()
 
@@ -426,7 +453,7 @@ def test_what_slurm_refuses_of_several_jobs_is_said(machine, clone, tmp_path):
     assert call.count("train_base:study=upscaling/mlp_sgd/tune,cell=") == 2, "all rates"
     words = call.split()
     assert "--exclude=gpu07" in words
-    assert {"--cpus-per-task=1", "--mem", "2001"} < {*words}
+    assert {"--cpus-per-task=1", "--mem", "2001", "--nodes=1"} < {*words}
     assert words[words.index("-t") + 1] == "12", "six minutes for each of two"
 
 

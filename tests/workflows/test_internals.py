@@ -7,8 +7,11 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +19,7 @@ from workflow import SMOKE, build
 
 from repro.lineage.checkout import ROOT
 from repro.workflow import internals, terminal
+from repro.workflow.cluster import transient_reason
 
 # A workflow of one job that says which of `paths` an object has not. Of its scheduler and its jobs
 # only a handler knows.
@@ -194,6 +198,86 @@ def test_a_submission_waits_for_a_controller_that_is_away(tmp_path, monkeypatch)
     assert submitted("/nowhere") == ["submit job"], "a machine without scontrol"
 
 
+LIMIT = """SLURM sbatch failed. The error message was 'sbatch: error: AssocMaxSubmitJobLimit
+sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, \
+user's size and/or time limits)'.
+    sbatch call:
+        sbatch --wrap="QOSMaxSubmitJobPerUserLimit" """
+
+
+@pytest.mark.parametrize(
+    ("said", "later"),
+    [
+        (LIMIT, "AssocMaxSubmitJobLimit"),
+        (LIMIT.replace("AssocMax", "QOSGrp"), "QOSGrpSubmitJobLimit"),
+        (LIMIT.replace("SubmitJob", "WallDurationPerJob"), ""),
+        (LIMIT.replace("sbatch: error: AssocMaxSubmitJobLimit\n", ""), "job submit limit"),
+        (
+            "was 'sbatch: error: Batch job submission failed: Socket timed out on send/recv'.",
+            "Sock",
+        ),
+        ("'sbatch: error: Batch job submission failed: Invalid account or partition'.", ""),
+    ],
+)
+def test_what_slurm_will_take_later_is_told_from_what_it_never_will(said, later):
+    found = transient_reason(said)
+    assert found.startswith(later) and bool(found) == bool(later)
+
+
+def test_a_job_refused_for_a_limit_waits_and_one_that_never_began_is_said_to_be_that(
+    tmp_path, monkeypatch, caplog
+):
+    """Found in review: every try of every job was gone within seconds, and `killed` was said."""
+    import snakemake_executor_plugin_slurm as plugin
+
+    taken, failed = [], []
+    answers = [LIMIT, LIMIT, "", LIMIT.replace("SubmitJob", "WallDurationPerJob")]
+
+    class Slurm:
+        logger = logging.getLogger("repro")
+
+        def __init__(self):
+            self._job_submission_executor = ThreadPoolExecutor(1)
+
+        def run_job(self, job):
+            if said := answers.pop(0):
+                info = SimpleNamespace(job=job, external_jobid=None)
+                self._report_job_error_threadsafe(info, said)
+            else:
+                taken.append(job)
+
+        def _report_job_error_threadsafe(self, job_info, msg):
+            self.report_job_error(job_info, msg=msg)
+
+        def report_job_error(self, job_info, msg=None, aux_logs=()):
+            failed.append(job_info.job)
+
+    def job(log):
+        return SimpleNamespace(log=[log], is_group=lambda: False)
+
+    monkeypatch.setattr(plugin, "Executor", Slurm)
+    monkeypatch.setattr(internals, "AGAIN_SECONDS", 0)
+    not_begun = {}
+    internals.wait_for_a_place(not_begun)
+    slurm, (first, second, third) = Slurm(), map(job, ("a.log", "b.log", "c.log"))
+    slurm.run_job(first)
+    while not taken:
+        time.sleep(0.01)
+    assert taken == [first] and not failed and not not_begun
+    assert caplog.text.count("Slurm takes no job of yours now (AssocMaxSubmitJobLimit)") == 1
+    slurm.run_job(second)
+    gone = {"slurm_logfile": tmp_path / "gone.log"}
+    status = "SLURM-job '7' failed, SLURM status is: 'CANCELLED'."
+    slurm.report_job_error(SimpleNamespace(job=third, external_jobid="7", aux=gone), msg=status)
+    assert failed == [second, third]
+    taken_by = not_begun[Path("b.log")]
+    assert taken_by.startswith("Slurm did not take it: AssocMaxWallDurationPerJobLimit: Batch job")
+    assert not_begun[Path("c.log")] == "Slurm ended it before it began: CANCELLED"
+    (tmp_path / "gone.log").touch()
+    slurm.report_job_error(SimpleNamespace(job=third, external_jobid="7", aux=gone), msg=status)
+    assert {*not_begun} == {Path("b.log")}
+
+
 def test_a_job_of_several_turns_is_queued_again_as_often(monkeypatch):
     from snakemake.jobs import GroupJob, Job
 
@@ -211,8 +295,12 @@ def test_a_job_of_several_turns_is_queued_again_as_often(monkeypatch):
 def test_the_plugin_watches_by_what_is_wrapped():
     import snakemake_executor_plugin_slurm as plugin
 
-    for name in ("check_active_jobs", "report_job_success", "report_job_error"):
+    for name in (
+        *("check_active_jobs", "report_job_success", "report_job_error"),
+        *("run_job", "_report_job_error_threadsafe"),
+    ):
         assert callable(getattr(plugin.Executor, name))
+    assert "self._job_submission_executor" in inspect.getsource(plugin.Executor)
     assert inspect.isasyncgenfunction(plugin.Executor.check_active_jobs)
     assert inspect.iscoroutinefunction(plugin.query_job_status)
     assert callable(plugin.get_min_job_age)

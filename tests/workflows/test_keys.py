@@ -80,7 +80,8 @@ def test_what_is_written_while_a_figure_is_made_is_noticed(clone):
     file = clone / "figures/embedding_lr/table2.py"
     write = f"    open({str(power)!r}, 'a').write({row!r}.replace('reduced', 'smoke') + chr(10))\n"
     text = file.read_text()
-    file.write_text(text.replace("def reduce(runs):\n", f"def reduce(runs):\n{write}", 1))
+    head = "def reduce(runs: Runs) -> Data:\n"
+    file.write_text(text.replace(head, head + write, 1))
     assert file.read_text() != text
     before = power.read_text()
     build(FIGURE, *SMOKE, root=clone)
@@ -89,7 +90,7 @@ def test_what_is_written_while_a_figure_is_made_is_noticed(clone):
 
     # Code, once: what was loaded is not what lies there when the figure is finished.
     once = f"    open({str(file)!r}, 'w').write({text!r})\n"
-    file.write_text(text.replace("def reduce(runs):\n", f"def reduce(runs):\n{once}", 1))
+    file.write_text(text.replace(head, head + once, 1))
     done = snakemake(FIGURE, *SMOKE, root=clone)
     assert done.returncode and "was changed while it was made" in done.stdout
     build(FIGURE, *SMOKE, root=clone)

@@ -284,7 +284,8 @@ def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_check
 
     def in_flight(finished, before=None):
         """The training job after `before`, once more runs than these are finished, and not all."""
-        done = sum((work / suite.paths.runs / f"{run.id}.json").exists() for run in cell.runs)
+        files = {path.stem for path in (work / suite.paths.runs).rglob("*.json")}
+        done = sum(run.id in files for run in cell.runs)
         job = (
             workflow.running("embedding_lr/width_train")
             if finished < done < len(cell.runs)
@@ -319,7 +320,7 @@ def test_a_job_cancelled_and_then_preempted_goes_on_and_ends_with_the_same_check
 
     repro("fetch wikitext2", *words, directory=here)
     (tokens,) = suite.needs(cell)
-    alone = repro("tokenize wikitext2", str(tokens.vocab_size), *words, directory=here)
+    alone = repro("fetch wikitext2", str(tokens.vocab_size), *words, directory=here)
     build(f"figures/{name}.pdf", *words, directory=here)
     assert results(work, name) == results(here, name)
     waited, ran = times(min(ended, key=int))
@@ -338,7 +339,7 @@ def test_a_figure_outlives_a_controller_that_is_away(site, tmp_path, suite, text
     here, work = tmp_path / "here", tmp_path / "cluster"
     workflow = Workflow(site, work, f"figures/{name}.pdf", *words)
     # Not while Slurm starts a job, which needs its controller: that job would fail and be repeated.
-    workflow.wait_for(lambda: list((work / suite.paths.runs).glob("*.json")))
+    workflow.wait_for(lambda: list((work / suite.paths.runs).rglob("*.json")))
     stop(int((site.parent / "slurmctld.pid").read_text()))
     begin = time.monotonic()
     try:
@@ -368,7 +369,7 @@ if "train" in sys.orig_argv:
                   os.environ.get("CUDA_VISIBLE_DEVICES"), file=file, flush=True)
         time.sleep(600)
 
-    jobs.train = note
+    jobs.train_beside_others = note
 """
 
 

@@ -109,7 +109,7 @@ MISTAKES = {
     ("results/smoke/embedded/embedding_l/fig3/data.csv", *SMOKE): (
         "unknown target results/smoke/embedded/embedding_l/fig3/data.csv: "
     ),
-    ("xyz",): "unknown target xyz: `python -m repro show` names the figures",
+    ("xyz",): "unknown target xyz: `uv run python -m repro show` names the figures",
 }
 
 
@@ -138,17 +138,28 @@ def test_a_faulty_folder_stops_before_anything_runs(tmp_path, fault):
     assert not (tmp_path / "work" / "results").exists()
 
 
+def test_a_job_reads_the_folder_that_was_typed(tmp_path):
+    """Found in review: YAML took ` #32` for a comment, and `number` was read in its place."""
+    for name, text in (("number #32", "asked for\n"), ("number", "another\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.txt").write_text(text)
+    words = (*SMOKE, f"wikitext2={tmp_path / 'number #32'}")
+    build("figures/embedding_lr/fig2.pdf", "--until", "fetch", *words, directory=tmp_path / "work")
+    (text,) = (tmp_path / "work/resources").rglob("train.txt")
+    assert text.read_text() == "asked for\n"
+
+
 @pytest.mark.slow
 def test_paper_scale_prints_its_cost_and_refuses(tmp_path, text_folder):
     words = ("figures/embedding_lr/fig3.pdf", "--config", "scale=paper", f"wikitext2={text_folder}")
     done = snakemake(*words, directory=tmp_path / "work")
     assert done.returncode == 1
-    assert ", 738 of them training" in done.stdout
-    assert re.search(r"about 55\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
+    assert ", 246 of them training" in done.stdout
+    assert re.search(r"about 18\d GPU-hours on an H100, more than max_gpu_hours=None", done.stdout)
     assert "--config max_gpu_hours=" in done.stdout
     assert not (tmp_path / "work" / "results").exists()
     plan = build(*words, "--dry-run", directory=tmp_path / "work")
-    assert re.search(r"about 55\d GPU-hours on an H100, assumed, not measured", plan)
+    assert re.search(r"about 18\d GPU-hours on an H100, assumed, not measured", plan)
 
 
 @pytest.mark.slow
@@ -199,17 +210,17 @@ def test_a_job_killed_in_the_middle_resumes_and_ends_with_the_same_data(tmp_path
     finished = []
     while len(finished) < 2:
         assert process.poll() is None, "the workflow ended before a job could be killed"
-        finished = list(work.glob("results/smoke/*/runs/[0-9a-f]*.json"))
+        finished = list(work.glob("results/smoke/*/runs/*/*.json"))
         time.sleep(0.005)
     training = [pid for pid, args in children(process.pid) if "-m repro train" in args]
     for pid in training:
         os.kill(pid, signal.SIGKILL)
     assert training
     assert process.wait() != 0
-    assert not list(work.glob("results/smoke/*/embedding_lr/pretraining/*.json"))
+    assert not list(work.glob("results/smoke/*/embedding_lr/pretraining/long/*.json"))
 
     build(figure, *config, directory=work)
-    (log,) = work.glob("logs/train/smoke/embedding_lr/pretraining/*.log")
+    (log,) = work.glob("logs/train/smoke/embedding_lr/pretraining/long/*.log")
     resumed = int(log.read_text().split("resumed ")[1].split(" runs")[0])
     assert resumed >= 2
     undisturbed, killed = (table_of(each, name) for each in (tmp_path / "undisturbed", work))
@@ -310,7 +321,7 @@ def test_a_text_shorter_than_one_batch_is_named_at_the_end(tmp_path):
     words = (*SMOKE, f"wikitext2={tmp_path / 'text'}")
     done = snakemake("figures/embedding_lr/fig1.pdf", *words, directory=tmp_path / "work")
     assert done.returncode == 1
-    assert re.search(r"error: embedding_lr/\w+, .*: wikitext2: ", done.stdout)
+    assert re.search(r"failed: train embedding_lr/.*: wikitext2: ", done.stdout)
     assert "fewer than one batch of 8: use a longer text or a smaller batch" in done.stdout
     assert "fig1.pdf: not built, see the errors above" in done.stdout
     assert "Traceback" not in done.stdout

@@ -1,6 +1,7 @@
 """Is it right? Checks of a model of one's own over widths.
 
 coordinates.py  the coordinate check: does a network do the same at every width?
+proof.py        roles that prove themselves: what modules give, what a step changes
 given.py        what a user gives a check: batches, a loss
 seen.py         what it looks at: the stream, attention's logits, the output
 slopes.py       the law of each, slopes of sizes against width, the verdict

@@ -31,8 +31,8 @@ from widthwise.errors import UserError
 from widthwise.files import calling
 from widthwise.parametrization.plans import PLAN, plan
 from widthwise.parametrization.recipes import Recipe
-from widthwise.printed import told
-from widthwise.tracing.making import made
+from widthwise.printed import progress_printer
+from widthwise.tracing.making import check_anew, made
 from widthwise.tracing.roles import Roles, roles
 from widthwise.tracing.stacks import stacks
 from widthwise.tracing.warnings import UNSEEN
@@ -170,23 +170,16 @@ def coordinate_check(
     Raises UserError on fewer than two widths, no step, a loss that is not finite, or steps that
     change nothing, as the functions it calls.
     """
-    widths = sorted(widths)
-    if recipe is None and optimizer is None:
-        raise UserError(
-            "coordinate-check: without a recipe give optimizer= as a function of the model"
-        )
-    if seeds < 1:
-        raise UserError(f"coordinate-check: seeds {seeds}: give 2 or more")
-    deep = sorted(set(depths or ()))
-    if depths is not None and (len(deep) < 2 or deep[0] < 1):
-        raise UserError(f"coordinate-check: depths {list(depths)}: give two or more, above 0")
+    widths, deep = sorted(widths), sorted(set(depths or ()))
+    _check_asked(recipe is None and optimizer is None, seeds, depths)
 
     def size(width: float, depth: float | None = None) -> Any:
         if not deep:
             return int(width)
         return {"width": int(width), "depth": deep[0] if depth is None else int(depth)}
 
-    tell = told(progress)
+    check_anew(make, size(widths[0]))
+    tell = progress_printer(progress)
     found: Roles | None = None
     if recipe is not None and len(set(widths)) > 1:
         inputs = inputs_of(batches_of(batches, 0)[0])
@@ -223,23 +216,51 @@ def coordinate_check(
     wide = replace(wide, unseen=unseen, other="".join(others))
     if not deep:
         return wide
-    base = _shapes(made(make, size(widths[0])))
-    layers = stacks(base, _shapes(made(make, size(widths[0], deep[-1]))))
+    over = _over_depths(
+        lambda depth, seed: measure(size(widths[0], depth), seed),
+        [_shapes(made(make, size(widths[0], depth))) for depth in (deep[0], deep[-1])],
+        deep,
+        seeds,
+        tolerance,
+        wide.slopes,
+    )
+    return replace(wide, deep=over)
+
+
+def _check_asked(no_optimizer: bool, seeds: int, depths: Sequence[int] | None) -> None:
+    """Raise UserError where there is nothing to step with, or too few seeds or depths."""
+    if no_optimizer:
+        raise UserError(
+            "coordinate-check: without a recipe give optimizer= as a function of the model"
+        )
+    if seeds < 1:
+        raise UserError(f"coordinate-check: seeds {seeds}: give 2 or more")
+    if depths is not None and (len({*depths}) < 2 or min(depths) < 1):
+        raise UserError(f"coordinate-check: depths {list(depths)}: give two or more, above 0")
+
+
+def _over_depths(
+    measure: Callable[[float, int], tuple[nn.Module, Measured]],
+    ends: Sequence[Any],
+    depths: Sequence[int],
+    seeds: int,
+    tolerance: float,
+    slopes: Sequence[LayerSlope],
+) -> CoordinateCheck:
+    """The check over depths at one width. measure: (depth, seed) -> the model, and what was
+    measured. ends: shapes of the shallowest model and of the deepest. slopes: over widths."""
+    layers = stacks(*ends)
     if not layers:
         raise UserError(
             "coordinate-check: depths: make ignores its depth: no stack has more layers"
         )
 
-    def measure_deep(depth: float, seed: int) -> Measured:
-        model, found = measure(size(widths[0], depth), seed)
-        here = [s.at(_shapes(model)) for s in layers]
-        return pooled(found, here)
+    def pooled_at(depth: float, seed: int) -> Measured:
+        model, found = measure(depth, seed)
+        return pooled(found, [stack.at(_shapes(model)) for stack in layers])
 
-    slopes, measured = fit_slopes(
-        measure_deep, deep, range(seeds), tolerance, laws(wide.slopes, layers)
-    )
-    over = CoordinateCheck(tuple(slopes), tuple(deep), measured, "depth")
-    return replace(wide, deep=over)
+    fitted, measured = fit_slopes(pooled_at, depths, range(seeds), tolerance, laws(slopes, layers))
+    return CoordinateCheck(tuple(fitted), tuple(depths), measured, "depth")
 
 
 def _other(model: nn.Module, optimizer: torch.optim.Optimizer) -> str:
@@ -267,7 +288,10 @@ def planned(
 ) -> torch.optim.Optimizer:
     """Give a fresh model a recipe's initial values; returns its optimizer."""
     its_plan = plan(model, found, recipe).init_()
-    return (optimizer or its_plan.recipe.optimizer.kind)(its_plan.groups(lr, weight_decay))
+    its = (optimizer or its_plan.recipe.optimizer.kind)(its_plan.groups(lr, weight_decay))
+    if not isinstance(lr, Mapping):
+        its.defaults["lr"] = lr  # some schedules read it
+    return its
 
 
 def over_widths(
@@ -298,10 +322,11 @@ def train_and_measure(
     *,
     start: int = 0,
     seed: int = 0,
+    every: bool = False,
 ) -> Measured:
     """Sizes after steps on the batches in turn, changes since the step `start`, effects from there.
 
-    seed: of what the model draws while it is looked at, as dropout does.
+    seed: of what the model draws while it is looked at, as dropout does. every: as in `look`.
     Raises UserError on a loss that is not finite, and without a step.
     """
     if start < 0:
@@ -314,7 +339,7 @@ def train_and_measure(
     for step in range(start + steps):
         if step == start:
             torch.manual_seed(seed)
-            before = look(model, inputs)
+            before = look(model, inputs, every)
         optimizer.zero_grad()
         value = loss_of(model, batches[step % len(batches)], loss)
         if not bool(torch.isfinite(value.detach())):
@@ -322,13 +347,16 @@ def train_and_measure(
                 f"coordinate-check: loss {float(value.detach())} at step {step}: lower lr"
             )
         value.backward()
-        held = [p.detach().clone() for p in parameters.values()] if step >= start else []
+        held = {
+            name: (p.detach().clone(), p.grad.clone())  # some optimizers change it in place
+            for name, p in parameters.items()
+            if step >= start and p.grad is not None
+        }
         calling(f"{type(optimizer).__name__}.step", optimizer.step)
-        for (name, p), old in zip(parameters.items(), held, strict=False):
-            if p.grad is not None:
-                effects[name] += float((p.grad * (p.detach() - old)).abs().sum())
+        for name, (old, gradient) in held.items():
+            effects[name] += float((gradient * (parameters[name].detach() - old)).abs().sum())
     torch.manual_seed(seed)
-    after = look(model, inputs)
+    after = look(model, inputs, every)
     sizes = {}
     for (layer, what), tensor in after.tensors.items():
         if (layer, what) not in before.tensors:

@@ -20,12 +20,15 @@ def batches_of(batches: Batches, seed: int) -> list:
     """The batches of a seed; UserError unless each is (inputs, targets), or a mapping of keywords
     for a model that returns its own loss."""
     found = calling("batches(seed)", batches, seed) if callable(batches) else batches
-    found = list(found) if isinstance(found, Sequence) else found
-    if not isinstance(found, list) or not found or not all(map(_is_batch, found)):
+    if not isinstance(found, Sequence):
+        raise UserError(f"batches: is a {type(found).__name__}: give a list, as list(...) makes it")
+    odd = [type(each).__name__ for each in found if not _is_batch(each)]
+    if odd or not found:
         raise UserError(
-            "batches is to hold (inputs, targets), or mappings of keywords, at least one"
+            "batches is to hold (inputs, targets), or mappings of keywords, and holds "
+            + (f"a {odd[0]}" if odd else "nothing")
         )
-    return found
+    return list(found)
 
 
 def _is_batch(batch: object) -> bool:
@@ -63,7 +66,15 @@ def default_loss(model: nn.Module, batch: Any) -> torch.Tensor:
 
 def loss_of(model: nn.Module, batch: Any, loss: Loss | None) -> torch.Tensor:
     """The loss of a batch, one number that has a gradient; UserError where it is none."""
-    value = calling("loss", loss or default_loss, model, batch)
+    try:
+        value = calling("loss", loss or default_loss, model, batch)
+    except UserError as error:
+        if not isinstance(error.__cause__, TypeError | AttributeError) or loss is None:
+            raise
+        raise UserError(
+            f"{error}: loss takes (model, batch): lambda model, batch: "
+            "mine(model(batch[0]), batch[1])"
+        ) from None
     if not isinstance(value, torch.Tensor) or value.numel() != 1:
         what = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
         raise UserError(f"loss: returned {what}: give a tensor of one number")

@@ -1,10 +1,13 @@
-"""The picture of a coordinate check: sizes along the network, a curve a width."""
+"""The picture of a coordinate check, sizes along the network, and of a comparison, losses over
+rates: a curve a width."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from widthwise.checks.slopes import LayerSlope, Measured
+from widthwise.checks.sweep import Sweep
+from widthwise.errors import UserError
 
 MANY = 24  # layers beyond so many are numbered along an axis, not named
 COLOURS = {"right": "tab:green", "unclear": "tab:orange", "wrong": "tab:red"}
@@ -29,12 +32,9 @@ def draw(parts: Sequence[Part], verdict: str, reason: str, path: str) -> None:
     Widths are a ramp from light to dark; where nothing depends on the width all curves lie on the
     line at 1. What is not right has a mark below.
     """
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure
-
     rows = [list(dict.fromkeys(s.quantity for s in part.slopes)) for part in parts]
     across = max(map(len, rows))
-    figure = Figure(figsize=(3.4 * across, 4.2 * len(rows)), layout="constrained")
+    figure, ramp = _figure(across, len(rows))
     figure.suptitle(reason, fontsize="medium", color=COLOURS[verdict], wrap=True)
     panels: Any = figure.subplots(len(rows), across, squeeze=False)
     columns = [
@@ -45,7 +45,6 @@ def draw(parts: Sequence[Part], verdict: str, reason: str, path: str) -> None:
     for row, line in zip(rows, panels, strict=True):
         for axes in line[len(row) :]:
             axes.set_axis_off()
-    ramp = colormaps["viridis_r"]
     for part, quantity, axes in columns:
         here = [s for s in part.slopes if s.quantity == quantity]
         names = [s.layer or "the model" for s in here]
@@ -53,7 +52,7 @@ def draw(parts: Sequence[Part], verdict: str, reason: str, path: str) -> None:
         for place, width in enumerate(part.widths):
             means = [_mean(part, width, (s.layer, quantity)) for s in here]
             over = [a / b if b else math.nan for a, b in zip(means, first, strict=True)]
-            shade = ramp(0.15 + 0.85 * place / (len(part.widths) - 1))
+            shade = ramp(place / (len(part.widths) - 1))
             axes.plot(range(len(here)), over, marker="o", ms=3, color=shade, label=f"{width:g}")
         axes.axhline(1.0, color="black", linewidth=1, linestyle=":")
         title = quantity if part.axis == "width" else f"{quantity}, over depths"
@@ -70,6 +69,35 @@ def draw(parts: Sequence[Part], verdict: str, reason: str, path: str) -> None:
         if quantity == part.slopes[0].quantity:
             axes.legend(title=part.axis, fontsize="x-small", title_fontsize="x-small")
     figure.savefig(path)
+
+
+def draw_sweeps(
+    panels: Mapping[str, Mapping[float, Sweep]], sizes: Mapping[float, str], rate: float, path: str
+) -> None:
+    """Mean losses over rates, a panel a name and a curve a size; a line at one rate."""
+    figure, ramp = _figure(len(panels), 1)
+    for at, (name, sweeps) in enumerate(panels.items(), 1):
+        axes = figure.add_subplot(1, len(panels), at)
+        for place, (width, sweep) in enumerate(sweeps.items()):
+            shade, label = ramp(place / (len(sweeps) - 1)), sizes[width]
+            axes.plot(sweep.rates, sweep.mean(), marker="o", ms=3, color=shade, label=label)
+        axes.axvline(rate, color="black", linewidth=1, linestyle=":")
+        axes.set(xscale="log", title=name, xlabel="rate", ylabel="loss")
+        axes.legend(fontsize="x-small")
+    figure.savefig(path)
+
+
+def _figure(across: int, down: int) -> tuple[Any, Callable[[float], Any]]:
+    """A figure for so many panels, and a ramp of colours from light, 0, to dark, 1."""
+    try:
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UserError(
+            "plot: needs matplotlib: pip install matplotlib, or widthwise[plot]"
+        ) from None
+    figure = Figure(figsize=(3.4 * across, 4.2 * down), layout="constrained")
+    return figure, lambda share: colormaps["viridis_r"](0.15 + 0.85 * share)
 
 
 def _mean(part: Part, width: float, key: tuple[str, str]) -> float:

@@ -47,8 +47,9 @@ class Comparison:
         return self.curves[name, width].at(place, "grid")
 
     def tuned(self, name: str, width: float) -> np.ndarray:
-        """Losses by seed, each at the rate that is best in the mean over the other seeds."""
-        return self.curves[name, width].tuned("grid")
+        """Losses by seed, each at the rate that is best in the mean over the other seeds, of those
+        at which none diverged."""
+        return self.curves[name, width].whole.tuned("grid")
 
     def regret(self, name: str, width: float, rate: float | None = None) -> np.ndarray:
         """By seed: how much lower the loss would be had the wide model been tuned itself."""
@@ -61,7 +62,7 @@ class Comparison:
     def penalty(self, name: str) -> np.ndarray:
         """By seed: the tuned loss at the largest width above that of the best parametrization."""
         best = min(self.names, key=lambda each: self.curves[each, self.widest].mean().min())
-        return self.curves[name, self.widest].penalty(self.curves[best, self.widest], "grid")
+        return self.tuned(name, self.widest) - self.tuned(best, self.widest)
 
     def gain(self) -> float:
         """How much lower the best tuned loss is at the largest width than at the base."""
@@ -85,4 +86,5 @@ class Comparison:
 
     def other_proxy_rates(self) -> list[float]:
         """The narrow model's best rates without each of its seeds, increasing."""
-        return sorted({self.proxy.without(k).best_rate for k in range(len(self.proxy.seeds))})
+        whole = self.proxy.whole
+        return sorted({whole.without(k).best_rate for k in range(len(whole.seeds))})

@@ -1,8 +1,10 @@
-"""What a coordinate check looks at while a model runs: the stream, attention's logits, the output.
+"""What a coordinate check looks at while a model runs: the stream, the logits of attention and of
+routers, what is projected to a fixed width, the output.
 
 The stream is what a network hands on from block to block. Of a model whose blocks stand in a list
 (`nn.ModuleList`, `nn.Sequential`) it is what each of them returns, beside what the layers around
-them do; what happens within a block is the block's own affair.
+them do; what happens within a block is the block's own affair, but for weights that read a width
+and write none, as keys and values of heads that are held fixed: all that they write is looked at.
 """
 
 from dataclasses import dataclass, field
@@ -15,10 +17,12 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.checks.slopes import PARAMETRIZED, owner
 from widthwise.errors import UserError
-from widthwise.parametrization.plans import PLAN
+from widthwise.parametrization.plans import PLAN, Plan
+from widthwise.parametrization.rules import BOTTLENECK
 from widthwise.tracing.forward import called, running
 from widthwise.tracing.shapes import tensors
 
+PROJECTIONS = {BOTTLENECK: "projection", "output": "small"}  # by their kind
 LISTS = nn.ModuleList | nn.ModuleDict | nn.Sequential
 
 
@@ -27,32 +31,46 @@ class Seen:
     """A forward pass: (module, "stream", "logits" or "output") -> tensor, and its extent.
 
     extent: the number of entries of a stream, an output or what a layer of parameters returns
-    ("layer", without its tensor); of logits, the head_dim that they sum over.
+    ("layer", without its tensor); of attention's logits, the head_dim that they sum over. Without a
+    tensor too: of "softmax", what attention is a mean over; of "projection", what a layer writes
+    that reads a width and writes none within the network, and of "small" the same where it starts
+    as a readout does.
     """
 
     tensors: dict[tuple[str, str], torch.Tensor] = field(default_factory=dict)
     extents: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def note(self, module: str, what: str, tensor: torch.Tensor, extent: int | None = None) -> None:
-        """Of a module that runs more than once, the last time; whole numbers are left out."""
+        """Keep a tensor of a module; of one that runs more than once, the last. Whole numbers are
+        left out."""
         if tensor.is_floating_point():
             self.extents[module, what] = tensor.numel() if extent is None else extent
-            if what != "layer":
+            if what not in ("layer", *PROJECTIONS.values()):
                 # As it is now: what follows may change it in place.
                 self.tensors[module, what] = tensor.detach().clone()
 
 
-def look(model: nn.Module, inputs: Any) -> Seen:
-    """What a model does with inputs as `roles` takes them, without gradients."""
+def look(model: nn.Module, inputs: Any, every: bool = False) -> Seen:
+    """What a model does with inputs as `roles` takes them, without gradients. every: whether each
+    module that has parameters is looked at, and not the stream alone."""
     seen, plan = Seen(), vars(model).get(PLAN)
     held = plan.outputs if plan else {}  # what weights hold for another place is none of a stream
-    places = [(name, model.get_submodule(name), "stream") for name in blocks(model)]
+    names = blocks(model)
+    if every:
+        modules = [(n, m) for n, m in model.named_modules() if PARAMETRIZED not in n.split(".")]
+        names = [n for n, m in modules if n and next(m.parameters(), None) is not None]
+    places = [(name, model.get_submodule(name), "stream") for name in names]
     owners = dict.fromkeys(owner(name) for name, _ in model.named_parameters())
     places += [(name, model.get_submodule(name), "layer") for name in owners if name]
+    fixed = projections(plan)
+    places += [(name, model.get_submodule(name), what) for name, what in fixed.items()]
+    places += [(name, model.get_submodule(name), "stream") for name in fixed.keys() - {*names}]
     handles = [
         module.register_forward_hook(
-            lambda _, __, out, name=name, what=what: seen.note(
-                name, what, first(out) / held.get(name, 1.0)
+            lambda _, __, out, name=name, what=what: (
+                seen.note(name, what, first(out) / held.get(name, 1.0))
+                if tensors(out) or not every
+                else None
             )
         )
         for name, module, what in places
@@ -64,6 +82,14 @@ def look(model: nn.Module, inputs: Any) -> Seen:
         for handle in handles:
             handle.remove()
     return seen
+
+
+def projections(its_plan: Plan | None) -> dict[str, str]:
+    """Layers that read a width and write none within the network -> "small" where they start as a
+    readout does, else "projection"."""
+    inside = its_plan.roles.inside if its_plan and its_plan.roles else ()
+    kinds = {name: its_plan.at[name].kind for name in inside} if its_plan else {}
+    return {owner(n): PROJECTIONS[k] for n, k in kinds.items() if k in PROJECTIONS and owner(n)}
 
 
 def blocks(model: nn.Module) -> list[str]:
@@ -96,14 +122,16 @@ def first(output: object) -> torch.Tensor:
 
 
 class _Logits(TorchDispatchMode):
-    """Notes attention's logits, q.k times its scale, before masks and biases: of fused attention,
-    and of a softmax of a product of matrices."""
+    """Notes attention's logits, q.k times its scale, before masks and biases, of fused attention
+    and of a softmax of a product of matrices; and a router's, of a softmax of what a weight gives.
+    """
 
     def __init__(self, stack: list[str], seen: Seen):
         super().__init__()
         self.stack, self.seen = stack, seen
         # What is made of a product -> the product times its factors, and what it sums over.
         self.products = WeakTensorKeyDictionary()
+        self.written = WeakTensorKeyDictionary()  # what a weight gives, in any shape
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -117,6 +145,11 @@ class _Logits(TorchDispatchMode):
             self.seen.note(self.stack[-1], "logits", logits, query.shape[-1])
         elif name in ("_softmax", "_safe_softmax") and args[0] in self.products:
             self.seen.note(self.stack[-1], "logits", *self.products[args[0]])
+            self.seen.extents[self.stack[-1], "softmax"] = out.shape[args[1]]
+        elif name == "_softmax" and args[0] in self.written:
+            self.seen.note(self.stack[-1], "logits", args[0], 1)
+        elif name in ("mm", "addmm") and isinstance(args[-1]._base, nn.Parameter):
+            self.written[out] = True
         elif name == "bmm":
             self.products[out] = out.clone(), args[-1].shape[-2]
         elif name == "baddbmm":  # without the bias, as ALiBi's
@@ -129,6 +162,8 @@ class _Logits(TorchDispatchMode):
     def follow(self, name: str, args: tuple, kwargs: dict, out: torch.Tensor) -> None:
         """A factor acts on the product too, what is added does not; a view is of the same one."""
         for each in tensors((args, kwargs)):
+            if each in self.written and name in ("view", "_unsafe_view", "_to_copy"):
+                self.written[out] = True
             if each not in self.products or each.numel() != out.numel():
                 continue
             product, extent = self.products[each]

@@ -21,7 +21,10 @@ decay          share of a weight that a step takes  0          decoupled decay, 
 tensors: at a finite d both parts are there; -1 to 0 for the change, of which nothing but what the
 batch's other members do, n^-1/2 d^-1/2, is there where attention has nothing to learn. (c) -1/2 to
 0, for the effect of what reads a width and writes none: a readout's gradient has a part of the
-first output's, which is random.
+first output's, which is random. So is what is projected to a fixed width within the network (V of
+key-value heads held fixed, a router), an output by a readout's start, and with it the change of
+the block that holds it; by a hidden layer's start its change has to stay. So has what attention
+gives where head_dim grows, or its softmax is a mean over an axis that does, as over channels.
 
 The effect in numbers: with activations of size 1 and gradients of size 1/n of what has a width,
 a hidden matrix has n x n entries, gradients of 1/n, and Adam's updates of 1/n; an embedding n, 1/n
@@ -90,13 +93,15 @@ def fit_slopes(
     seeds: Sequence[int],
     tolerance: float = TOLERANCE,
     laws: Mapping[Key, tuple[float, float]] | None = None,
+    every: bool = False,
 ) -> tuple[list[LayerSlope], dict[tuple[float, int], Measured]]:
     """The slopes of all that is judged, and what was measured.
 
     Left out are what is 0 at every width, streams whose size does not depend on the width (a
     readout's layer), and effects below LEAST_EFFECT of all at every width.
     measure: (width, seed) -> Measured, of the same quantities in every call.
-    laws: what is judged, and its law, where it is not the width that differs.
+    laws: what is judged, and its law, where it is not the width that differs. every: whether all
+    streams are judged.
     Raises UserError unless there are at least two widths above 0: a slope needs two points.
     """
     import numpy as np
@@ -115,12 +120,12 @@ def fit_slopes(
         key
         for key in narrow.sizes
         if any(each.sizes.get(key, 0.0) for each in found.values())
-        and (key in laws if laws is not None else _judged(key, growing, found))
+        and (key in laws if laws is not None else _judged(key, growing, found, every))
     ]
 
     result = []
     for key in judged:
-        law = laws[key] if laws is not None else _law(key, growing, narrow)
+        law = laws[key] if laws is not None else _law(key, growing, narrow, every)
         if not all(0 < each.sizes.get(key, 0.0) < math.inf for each in found.values()):
             result.append(LayerSlope(*key, math.nan, math.nan, math.nan, law, "unclear"))
             continue
@@ -137,10 +142,13 @@ def fit_slopes(
     return result, found
 
 
-def _judged(key: Key, growing: set[Key], found: Mapping[tuple[float, int], Measured]) -> bool:
+def _judged(
+    key: Key, growing: set[Key], found: Mapping[tuple[float, int], Measured], every: bool
+) -> bool:
     layer, quantity = key
     if quantity.startswith("stream"):
-        return (layer, "stream") in growing
+        projected = any(_projected(layer, each) for each in found.values())
+        return every or projected or (layer, "stream") in growing
     if quantity != "effect":
         return True
     shares: dict[float, list[float]] = {}
@@ -150,21 +158,39 @@ def _judged(key: Key, growing: set[Key], found: Mapping[tuple[float, int], Measu
     return max(sum(of_width) / len(of_width) for of_width in shares.values()) >= LEAST_EFFECT
 
 
-def _law(key: Key, growing: set[Key], narrow: Measured) -> tuple[float, float]:
-    """The least and the greatest exponent that is right."""
+def _projected(layer: str, measured: Measured) -> bool:
+    return any((layer, what) in measured.extents for what in ("projection", "small"))
+
+
+def _law(key: Key, growing: set[Key], narrow: Measured, every: bool) -> tuple[float, float]:
+    """The least and the greatest exponent that is right. every: whether the stream is what each
+    module gives, those in attention too."""
     layer, quantity = key
     heads = [name for name, what in growing if what == "logits"]  # whose head_dim grows
-    if quantity.startswith("output"):
+    small = [name for name, what in narrow.extents if what == "small"]
+    by_small = [name.rpartition(".")[0] for name in small] + small  # in whose logits they may be
+    stays = quantity.startswith("stream") and (layer, "stream") not in growing
+    if quantity == "stream change" and (layer, "projection") in narrow.extents:
+        return FLAT
+    holds = any(name.startswith(f"{layer}.") for name in small)
+    holds &= quantity == "stream change" or (every and quantity == "stream size")
+    holds |= layer in small and quantity.startswith("stream")
+    if quantity.startswith("output") or stays or holds:
         return BOTH
-    if quantity.startswith("logits") and layer in heads:
-        return {"logits start": RANDOM, "logits change": NOISE}.get(quantity, BOTH)
-    if quantity == "effect":
-        its_layer = owner(layer), "layer"
-        if its_layer in narrow.extents and its_layer not in growing:
-            return BOTH
-        if any(layer.startswith(f"{name}." if name else "") for name in heads):
-            return BOTH
-    return FLAT
+    if quantity.startswith("logits"):
+        own = {"logits start": RANDOM, "logits change": NOISE}.get(quantity, BOTH)
+        rest = (NOISE if quantity == "logits change" else BOTH) if layer in by_small else FLAT
+        return own if layer in heads else rest
+    its_layer = owner(layer), "layer"
+    if quantity == "effect" and its_layer in narrow.extents and its_layer not in growing:
+        return BOTH
+    means = heads + [name for name, what in growing if what == "softmax"]
+    means += [name for name in by_small if (name, "logits") in narrow.extents]
+    if every:  # and what reads it, beside it
+        over = [name.rpartition(".")[0] for name in means]
+        means += [name for name in over if name and not name.rpartition(".")[2].isdigit()]
+    within = any(f"{layer}.".startswith(f"{name}." if name else "") for name in means)
+    return BOTH if within and (every or quantity == "effect") else FLAT
 
 
 def owner(parameter: str) -> str:

@@ -97,6 +97,12 @@ class Sweep:
         """Losses by seed, shape (seeds, n), each at its own best of the other settings."""
         return self.losses if self.losses.ndim == 2 else self.losses.min(1)
 
+    @property
+    def whole(self) -> "Sweep":
+        """The same, infinite at every rate at which one of the seeds diverged."""
+        diverged = ~np.isfinite(self.own).all(0)
+        return Sweep(self.rates, self.seeds, np.where(diverged, np.inf, self.losses))
+
     def of(self, seeds: Iterable[int]) -> "Sweep":
         """The sweep of some of its seeds; a repeated one counts as often as it occurs."""
         return self._at([self.seeds.index(seed) for seed in seeds])

@@ -5,7 +5,7 @@ train the narrow model over learning rates, the wide ones under every parametriz
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
@@ -19,9 +19,11 @@ from widthwise.checks.given import Loss, batches_of, inputs_of, loss_of
 from widthwise.checks.regret import Comparison
 from widthwise.checks.sweep import Sweep
 from widthwise.errors import UserError, did_you_mean
+from widthwise.files import calling
+from widthwise.parametrization.checked import NEAR
 from widthwise.parametrization.recipes import Recipe, recipe
-from widthwise.printed import told
-from widthwise.tracing.making import made
+from widthwise.printed import progress_printer
+from widthwise.tracing.making import check_anew, made
 from widthwise.tracing.roles import roles, width_of
 from widthwise.tracing.shapes import tensors
 
@@ -71,10 +73,11 @@ class Transfer(Comparison):
             lines.append(
                 f"{name:{wide}} {self.curves[name, widest].best_rate:10.3g} "
                 f"{self.transferred(name, widest).mean():18.4f} "
-                f"{self.tuned(name, widest).mean():9.4f}   "
-                + "{:.4f} [{:.4f}, {:.4f}]".format(*regret(name))
-                + edge
+                f"{self.tuned(name, widest).mean():9.4f}   {_said(*regret(name))}{edge}"
             )
+        if len(self.seeds) == 2:
+            lines.append("intervals of two seeds are of one difference: give more seeds")
+        lines += self._diverged()
         if self.proxy.at_edge:
             lines.append("the narrow model's best rate is at the edge of those tried: give others")
         if self.same_data:
@@ -82,8 +85,42 @@ class Transfer(Comparison):
                 "batches gives every seed the same data: intervals are over initial values alone"
             )
         if not self.gain() > 0:
-            lines.append("the widest model is no better than the narrow one: nothing to lose")
+            lines.append("the widest model, tuned, is no better than the narrow one")
         return "\n".join(lines)
+
+    def _diverged(self) -> Iterator[str]:
+        """Runs that diverged, a line for each curve."""
+        for (name, width), sweep in self.curves.items():
+            runs = np.argwhere(np.isinf(sweep.losses))
+            at = [f"{sweep.rates[rate]:.3g} (seed {sweep.seeds[k]})" for k, rate in runs]
+            if at and (width > self.base or name == self.names[0]):
+                yield f"diverged, and not chosen: {name}, {self.sizes[width]}: {', '.join(at)}"
+
+    def plot(self, path: str) -> None:
+        """Draw losses over rates, a panel a parametrization and a curve a width, with the narrow
+        model's best rate, to a file; needs matplotlib."""
+        from widthwise.checks.picture import draw_sweeps
+
+        panels = {name: self.of(name) for name in self.names}
+        draw_sweeps(panels, self.sizes, self.proxy_rate(), path)
+
+
+def _said(mean: float, low: float, high: float) -> str:
+    """A regret with its interval."""
+    if not math.isfinite(mean):
+        return "diverges at the narrow one's"
+    if mean == low == high == 0:
+        return "0, by the rates tried"
+    return f"{mean:.4f} [{low:.4f}, {high:.4f}]"
+
+
+def warmed(optimizer: torch.optim.Optimizer, steps: int) -> Any:
+    """The schedule of a run unless another is given: up for a tenth of it, then down to 0."""
+    warmup = max(1, round(0.1 * steps))
+    return torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: (step + 1) / warmup if step < warmup else (steps - step) / (steps - warmup),
+    )
 
 
 def transfer(
@@ -97,6 +134,7 @@ def transfer(
     seeds: int = 3,
     optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
     loss: Loss | None = None,
+    schedule: Callable[[torch.optim.Optimizer, int], Any] = warmed,
     given: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[str], object] | None = None,
 ) -> Transfer:
@@ -105,13 +143,15 @@ def transfer(
     make: width -> the module, or {"width": ..., "depth": ...} where `depths` are given.
     recipes: names, paths of files, or Recipes, of one optimizer.
     batches: seed -> (inputs, targets), ..., as `coordinate_check` takes them; a run goes through
-        them once, so as many steps are taken, the rate warming up for a tenth and falling to 0.
+        them once, so as many steps are taken.
     depths: of the models of `widths`, as many, increasing with them: (64, 2), (256, 8). Recipes
         have a rule for the depth then.
     tune: "lr" and, where there is any, "weight_decay" -> those tried at the least width. The best
         decay there is every wide model's; rates are tried at every width.
     seeds: two or more, of every setting.
     optimizer, loss, given: as in `coordinate_check`.
+    schedule: (optimizer, steps) -> a scheduler of torch's, whose `step` is called after each; the
+        rate warms up for a tenth of the steps and falls to 0 unless another is given.
     progress: is called with a line as each recipe and width is begun; None: after two seconds
         lines go to stderr.
     Raises UserError on fewer than two widths, seeds or three rates, no recipe or more than one
@@ -120,29 +160,9 @@ def transfer(
     """
     sizes = _sizes(widths, depths)
     widths = list(sizes)
-    if odd := set(tune) - set(TUNE):
-        raise UserError(f"transfer: tune: {did_you_mean(str(odd.pop()), TUNE)}")
-    rates, decays = (_numbers(key, tune.get(key, TUNE[key])) for key in ("lr", "weight_decay"))
-    for what, count, least in (
-        ("widths", len(widths), 2),
-        ("seeds", seeds, 2),
-        ("rates", len(rates), 3),
-        ("weight decays", len(decays), 1),
-        ("recipes", len(recipes), 1),
-    ):
-        if count < least:
-            raise UserError(f"transfer: {count} {what}: give {least} or more")
-    for what, values, above in (("rates", rates, True), ("weight decays", decays, False)):
-        if not all(0 <= value < math.inf and (value or not above) for value in values):
-            raise UserError(f"transfer: {what} {values}: give numbers above 0")
-    asked = [recipe(each) for each in recipes]
-    if len({each.optimizer.name for each in asked}) > 1:
-        raise UserError(
-            "transfer: recipes of several optimizers have no narrow model in common: call it for "
-            "each"
-        )
-    short = len({each.name for each in asked}) == len(asked)
-    named = {each.name if short else each.label: each for each in asked}
+    rates, decays = _tried(tune)
+    _check_counts(widths, seeds, rates, decays, recipes)
+    named = _named(recipes)
     grid = np.array(rates)
     first = batches_of(batches, 0)
     if len(first) < LAST:
@@ -151,9 +171,10 @@ def transfer(
     other = {**base, "width": width_of(sizes[widths[-1]])} if depths else sizes[widths[-1]]
     if other == base:  # the depth alone differs
         other = {**base, "width": 2 * base["width"]}
+    check_anew(make, base)
     found = roles(make, base, inputs_of(first[0]), other=other, given=given)
 
-    tell = told(progress)
+    tell = progress_printer(progress)
     begun: list[float] = []  # the loss of the narrow model before its first step
 
     def final(name: str, width: int, rate: float, decay: float, seed: int) -> float:
@@ -162,7 +183,9 @@ def transfer(
             torch.manual_seed(seed)
             model = made(make, sizes[width])
             its_optimizer = planned(model, found, named[name], rate, decay, optimizer)
-            start, end = _train(model, its_optimizer, batches_of(batches, seed), loss)
+            data = batches_of(batches, seed)
+            its_schedule = calling("schedule", schedule, its_optimizer, len(data))
+            start, end = _train(model, its_optimizer, its_schedule, data, loss)
             if not math.isfinite(start):
                 raise UserError(
                     f"transfer: the loss is {start} before the first step, at width {width}: look "
@@ -179,8 +202,8 @@ def transfer(
         runs = [[final(name, width, rate, decay, start + k) for rate in grid] for k in range(seeds)]
         if not np.isfinite(runs).all(0).any():
             raise UserError(
-                f"transfer: {name}, width {width}: the loss is not finite at any of the rates "
-                f"{rates}: give lower ones"
+                f"transfer: {name}, width {width}: at each of the rates {rates} a run diverged, of "
+                f"seeds {start} to {start + seeds - 1}: give lower ones"
             )
         return Sweep(grid, tuple(range(start, start + seeds)), np.array(runs))
 
@@ -198,6 +221,49 @@ def transfer(
     curves |= {(name, width): curve(name, width, best) for name in named for width in widths[1:]}
     pairs = zip(tensors(first), tensors(batches_of(batches, 1)), strict=False)
     return Transfer(curves, best, _in_words(sizes), all(torch.equal(a, b) for a, b in pairs))
+
+
+def _tried(tune: Mapping[str, Sequence[float]]) -> tuple[list[float], list[float]]:
+    """The rates and weight decays that are tried. Raises UserError on another key."""
+    if odd := set(tune) - set(TUNE):
+        raise UserError(f"transfer: tune: {did_you_mean(str(odd.pop()), TUNE)}")
+    rates, decays = (_numbers(key, tune.get(key, TUNE[key])) for key in ("lr", "weight_decay"))
+    return rates, decays
+
+
+def _check_counts(
+    widths: Sequence[int],
+    seeds: int,
+    rates: Sequence[float],
+    decays: Sequence[float],
+    recipes: Sequence[str | Recipe],
+) -> None:
+    """Raise UserError where there are too few of something, or a rate or decay is no number."""
+    for what, count, least in (
+        ("widths", len(widths), 2),
+        ("seeds", seeds, 2),
+        ("rates", len(rates), 3),
+        ("weight decays", len(decays), 1),
+        ("recipes", len(recipes), 1),
+    ):
+        if count < least:
+            raise UserError(f"transfer: {count} {what}: give {least} or more")
+    for what, values, above in (("rates", rates, True), ("weight decays", decays, False)):
+        if not all(0 <= value < math.inf and (value or not above) for value in values):
+            raise UserError(f"transfer: {what} {values}: give numbers above 0")
+
+
+def _named(recipes: Sequence[str | Recipe]) -> dict[str, Recipe]:
+    """Recipes by name, or by label where names are the same. Raises UserError on several
+    optimizers."""
+    asked = [recipe(each) for each in recipes]
+    if len({each.optimizer.name for each in asked}) > 1:
+        raise UserError(
+            "transfer: recipes of several optimizers have no narrow model in common: call it for "
+            "each"
+        )
+    short = len({each.name for each in asked}) == len(asked)
+    return {each.name if short else each.label: each for each in asked}
 
 
 def _sizes(widths: Sequence[int], depths: Sequence[int] | None) -> dict[int, Any]:
@@ -229,23 +295,24 @@ def _in_words(sizes: Mapping[int, Any]) -> dict[float, str]:
 def _train(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
+    schedule: Any,
     batches: Sequence,
     loss: Loss | None,
 ) -> tuple[float, float]:
     """(the loss before the first step, its mean over the last part, infinite if it diverged)."""
     steps, last, start = len(batches), [], math.nan
-    warmup = max(1, round(0.1 * steps))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: (step + 1) / warmup if step < warmup else (steps - step) / (steps - warmup),
-    )
+    begun = [group.get("initial_lr", group["lr"]) for group in optimizer.param_groups]
     for step, batch in enumerate(batches):
         optimizer.zero_grad()
         value = loss_of(model, batch, loss)
         start = float(value.detach()) if step == 0 else start
         value.backward()
         optimizer.step()
-        schedule.step()
+        calling("schedule", lambda: schedule.step())
+        groups = zip(optimizer.param_groups, begun, strict=True)
+        rates = [group["lr"] / lr for group, lr in groups if lr]
+        if rates and max(rates) > min(rates) * (1 + NEAR):
+            raise UserError("transfer: schedule sets rates of groups apart: let it multiply them")
         if step >= steps - steps // LAST:
             last.append(value.detach())
     mean = float(torch.stack(last).mean())

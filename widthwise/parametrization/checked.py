@@ -99,7 +99,15 @@ def _check_defaults(plan: Planned, optimizer: "torch.optim.Optimizer") -> None:
         said = optimizer.defaults.get(key)
         if said is None or asked is None or key not in own:
             continue
-        if said not in (asked, own[key].default):
+        if key == "lr":
+            scheduled = any("initial_lr" in group for group in optimizer.param_groups)
+            if scheduled and not math.isclose(said, asked, rel_tol=NEAR):
+                raise UserError(
+                    f"check: the optimizer's own lr is {said:.4g}, which some schedules read (a "
+                    f"min_lr of transformers'), and the plan's is {asked:.4g}: make it by "
+                    f"{type(optimizer).__name__}(plan.groups(lr, ...), lr=lr)"
+                )
+        elif said not in (asked, own[key].default):
             raise UserError(
                 f"check: {type(optimizer).__name__}({key}={said:.4g}) is of no group, for each has "
                 f"its own: plan.groups({key}={said:.4g})"
@@ -241,12 +249,22 @@ def check_names(what: str, plan: Planned) -> None:
         )
 
 
-def table(plan: Planned) -> str:
-    """A line a parameter: its kind, its widths over the base's, what its rate and decay are times;
-    and the factors, with what holds them."""
-    rows: list[tuple[str, ...]] = [("parameter", "kind", "in", "out", "lr", "weight decay")]
+def rows(plan: Planned) -> list[dict[str, Any]]:
+    """See `Plan.rows`."""
+    found = []
     for name, role in plan.at.items():
-        numbers = (role.width_in, role.width_out, *plan.constants(name))
-        rows.append((name, role.kind, *(f"{each:.4g}" for each in numbers)))
+        lr, decay = plan.constants(name)
+        drawn = role.drawn and plan.recipe.rule(role).init is not None
+        row = {"parameter": name, "kind": role.kind, "in": role.width_in, "out": role.width_out}
+        std = plan.std(name) if drawn else None
+        found.append({**row, "lr": lr, "weight decay": decay, "std": std})
+    return found
+
+
+def table(plan: Planned) -> str:
+    """`rows`, without spreads; and the factors, with what holds them."""
+    lines = [list(row.items())[:-1] for row in rows(plan)]
+    cells = [tuple(key for key, _ in lines[0])]
+    cells += [tuple(v if isinstance(v, str) else f"{v:.4g}" for _, v in line) for line in lines]
     title = f"{plan.recipe.label}; widths, rates and decay are over those at the base width"
-    return "\n".join([title, *columns(rows), *map(str, plan.factors)])
+    return "\n".join([title, *columns(cells), *map(str, plan.factors)])

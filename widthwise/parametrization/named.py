@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from widthwise.errors import UserError
+from widthwise.errors import UserError, did_you_mean
 from widthwise.files import calling, names_in
 from widthwise.parametrization import tables
 from widthwise.parametrization.rules import KINDS, ONE, Power, Rule
@@ -71,10 +71,9 @@ def find(name: str) -> Parametrization:
         return _made(name, shipped()[name])
     match, member = S_FAMILY.fullmatch(name), s_of(name)
     if match is None or member is None:
-        known = ", ".join(shipped())
         raise UserError(
-            f"unknown parametrization {name!r}: choose from {known}, s=<number>, or give the path "
-            "of a file of your own" + "".join(f"; {why}" for why in _read()[1])
+            f"unknown parametrization {name!r}: {did_you_mean(name, shipped())}; or s=<number>, or "
+            "the path of a file of your own" + "".join(f"; {why}" for why in _read()[1])
         )
     rules = partial(_s_family.rules, member, expansion=bool(match["expansion"]))
     return _made(name, {"rules": rules, "TIED": _s_family.tied(member)})

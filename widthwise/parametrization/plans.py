@@ -38,6 +38,7 @@ class Traced(Protocol):
 
     found: dict[str, Any]
     shifts: dict[str, float]
+    inside: frozenset[str]
 
     def __getitem__(self, name: str, /) -> Role:
         """The role of a parameter at the base width."""
@@ -53,8 +54,11 @@ class Traced(Protocol):
     ) -> tuple[Any, ...]:
         """A recipe's factors for a module, each with the parameters that hold it."""
 
-    def fill_(self, model: Any, /) -> None:
+    def fill_(self, model: Any, seed: int, /) -> None:
         """Give what nothing draws the values that it is made with."""
+
+    def follows(self, model: Any, /) -> dict[str, float]:
+        """What values that follow the width are, over those at the base."""
 
 
 def plan(
@@ -86,6 +90,9 @@ def plan(
     a tied readout has no factor (LVP), no parameter can hold one, or residual branches cannot be
     told.
     """
+    if not hasattr(model, "named_parameters") or not (roles is None or hasattr(roles, "like")):
+        given = ", ".join(type(each).__name__ for each in (model, roles, recipe))
+        raise UserError(f"plan: takes (model, roles, recipe), as of make(width), not ({given})")
     asked = _recipe(recipe)
     found: Plan | None = vars(model).get(PLAN) if roles is not None else None
     if found is None:
@@ -149,6 +156,7 @@ class Plan:
         self.factors = () if roles is None else roles.factors(model, recipe, branches)
         self.held = products(factor.held for factor in self.factors)
         self.outputs = products(factor.outputs for factor in self.factors)
+        self.follows = {} if roles is None else roles.follows(model)
         self.given: dict[str, dict[str, float]] = {}  # by `groups`, of each parameter
         # See `checked`. What groups was asked for; spreads that init_ left; whether values are to
         # stay, and those which were lacking where others were loaded.
@@ -157,6 +165,12 @@ class Plan:
 
     def __str__(self) -> str:
         return checked.table(self)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each parameter, as `pandas.DataFrame` takes them: its name, kind, widths over
+        the base's, what its rate and decay are times, and its initial spread, None as made."""
+        return checked.rows(self)
 
     def init_(self, generator: "torch.Generator | None" = None) -> "Plan":
         """Give the model the initial spreads that the recipe says at its width; returns the plan.
@@ -205,8 +219,8 @@ class Plan:
     ) -> list[dict[str, Any]]:
         """Groups for the recipe's optimizer, one for each distinct (kind, lr, weight decay, eps).
 
-        lr: the rate tuned at the base width; or one for each kind of role (a bottleneck has the
-            output's where it has none of its own, in `decayed` too).
+        lr: the rate tuned at the base width, a number or a tensor of one; or one for each kind of
+            role (a bottleneck has the output's where it has none of its own, in `decayed` too).
         weight_decay: as tuned there; the recipe's `decay` says how it follows the rates.
         eps: Adam's, the class's own if None; it is scaled, as gradients are.
         decayed: what decays at all: kinds of role, names of parameters, or patterns of names with
@@ -234,6 +248,7 @@ class Plan:
             )
         eps = used.eps if eps is None else eps
         self.asked = {"weight_decay": weight_decay, "eps": eps}
+        self.asked["lr"] = None if isinstance(lr, Mapping) else float(lr)
         decays = _decaying(self.at, decayed)
         groups: dict[tuple, dict] = {}
         for name, parameter in named(self.model):
@@ -244,7 +259,7 @@ class Plan:
             if isinstance(lr, Mapping) and kind not in lr:
                 raise UserError(f"groups: lr has no rate for {kind}, the kind of {name}")
             rule = self.recipe.rule(role)
-            rate = lr[kind] if isinstance(lr, Mapping) else lr
+            rate = float(lr[kind] if isinstance(lr, Mapping) else lr)
             scale, decay = self.constants(name)
             decay = weight_decay * decay if name in decays else 0.0
             if name in factors:
@@ -255,7 +270,7 @@ class Plan:
                 scale *= mine / table
             group: dict[str, Any] = {"lr": rate * scale, "weight_decay": decay}
             if eps is not None and used.eps is not None:
-                group["eps"] = eps * rule.eps(role) / self.held.get(name, 1.0)
+                group["eps"] = eps * rule.eps(role) / self.over(name)
             if used.matrices is not None and role.kind == "hidden":
                 checked.check_whole("groups", self, name, parameter)
                 if parameter.dim() != 2:
@@ -308,7 +323,7 @@ class Plan:
             raise UserError("clip_grad_norm_: a parameter is not of the plan's model")
         role = self.at[name]
         factor = self.recipe.rule(role).multiplier(role) * role.factor(role)
-        factor /= self.held.get(name, 1.0)
+        factor /= self.over(name)
         return role.width_out / role.width_in / factor**2
 
     def _check_names(self, what: str) -> None:
@@ -322,12 +337,16 @@ class Plan:
         a part of a step as it was, but where the recipe's rule is that the number stays. The gain
         1 + w of a norm does not decay, which would be to 1 and not to c.
         """
-        held, recipe, role = self.held.get(name, 1.0), self.recipe, self.at[name]
+        held, recipe, role = self.over(name), self.recipe, self.at[name]
         lr = held ** (1 + recipe.optimizer.degree)
         decay = {"independent": lr, "coupled": held**2}.get(recipe.decay or "", 1.0)
         table = self.factor(recipe.rule(role).lr, name), self.factor(recipe.of_decay(role), name)
         still = held != 1 and self.roles is not None and name in self.roles.shifts
         return table[0] * lr, 0.0 if still else table[1] / decay
+
+    def over(self, name: str) -> float:
+        """What a value is over that at the base, by what it holds and by what `make` gives it."""
+        return self.held.get(name, 1.0) * self.follows.get(name, 1.0)
 
     def factor(self, power: Power, name: str) -> float:
         """What a power says at a width, relative to the base width where roles are known there."""
@@ -340,8 +359,9 @@ def _check_constants(lr: object, weight_decay: float, eps: float | None, factors
     rates = lr.items() if isinstance(lr, Mapping) else [("", lr)]
     for kind, rate in rates:
         of = f" of {kind}" if kind else ""
-        if not isinstance(rate, Real) or not 0 < float(rate) < math.inf:
-            said = rate if isinstance(rate, Real) else f"is a {type(rate).__name__}, no number"
+        number = isinstance(rate, Real) or getattr(rate, "numel", lambda: 0)() == 1
+        if not number or not 0 < float(rate) < math.inf:  # type: ignore[arg-type]
+            said = rate if number else f"is a {type(rate).__name__}, no number"
             raise UserError(f"groups: lr{of} {said}: give a rate above 0")
     for what, value in (("weight_decay", weight_decay), ("eps", eps or 0.0), *factors.items()):
         if not 0 <= value < math.inf:

@@ -77,7 +77,7 @@ class Recipe:
         row = self.rules[role.kind] if role.kind in self.rules else self.rules["hidden"]
         if not role.own or row.init is None:
             return row
-        return row.behind(role.factor, self.optimizer.degree)
+        return row.with_layer_factor(role.factor, self.optimizer.degree)
 
     def of_tied(self, width: float) -> float:
         """The factor on the logits of a readout that is the embedding transposed, at a width

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from widthwise.identity import named
 
 KINDS = ("embedding", "hidden", "output", "vector", "scalar")
-# What reads a width and writes none, within a network: key-value heads held fixed, routers, maps
-# of low rank. No table has a row of it; a recipe takes the hidden row, whose powers of the outputs
-# are 1 here. So it starts as a hidden layer does, and what it writes keeps its size; with a
-# readout's start, n^-1/2 below, attention's logits and the updates of its queries vanish as n^-1/2.
-# Its rate is a readout's, 1/n (tests/checks/test_bottleneck.py, in float64; arXiv 2605.15290).
-# What no width follows, as a last projection to fixed features, is a readout: there gradients reach
-# the width as n^-1/2 by a hidden layer's start, not as 1/n.
+# What reads a width and writes none, within a network, as key-value heads held fixed, routers, maps
+# of low rank, is the readout of what lies before it: what it writes is as a network's output, whose
+# gradient is of size 1 once what reads it has learned. By a readout's start, 1/n, it reaches the
+# width as 1/n, and what is random of it falls as n^-1/2, attention's logits too. By a hidden
+# layer's, n^-1/2, it reaches it as n^-1/2, beside the 1/n of all else: Adam's signs follow it, and
+# what is projected moves by n * n^-1/2 (tests/checks/test_bottleneck.py, docs/library.md). That
+# start, with a readout's rate, is the kind here, for `given=`; no table has a row of it, and a
+# recipe takes the hidden one, whose powers of the outputs are 1.
 BOTTLENECK = "bottleneck"
 # Degree q of the update in the gradient: an update homogeneous of degree q scales as |g|^q.
 DEGREE = {"sgd": 1, "adam": 0}
@@ -36,8 +37,8 @@ class Role:
     embedding   output           every input layer: embeddings of words and positions, an MLP's
                                  first layer, a ViT's patches, a ResNet's stem ("input-like" in mup)
     hidden      input, output    matrices and convolutions between two widths
-    output      input            the readout
-    bottleneck  input            what another weight reads: key-value heads held fixed, a router
+    output      input            the readout; within the network too, as a router
+    bottleneck  input            by `given=` alone: a readout within that starts as a hidden layer
     vector      output           biases and gains of anything that grows
     scalar      none             the readout's bias
 
@@ -54,6 +55,7 @@ class Role:
     distribution: the law it is drawn from, "normal" or "uniform".
     own: the exponent of the width (read, or written where none is read) in a factor that the model
         has on it itself, as 1/sqrt(fan_in) in a layer's forward; `Recipe.rule` takes it off.
+    placed: whether `make` places its values, which are no draws, at every width.
     """
 
     kind: str
@@ -65,6 +67,7 @@ class Role:
     distribution: str = "normal"
     depth: float = 1.0
     own: float = 0.0
+    placed: bool = False
 
     @property
     def factor(self) -> "Power":
@@ -75,7 +78,8 @@ class Role:
     @property
     def drawn(self) -> bool:
         """Whether `initialize` draws it, rather than the model."""
-        return self.std is not None or self.kind not in ("vector", "scalar")
+        drawn = self.std is not None or self.kind not in ("vector", "scalar")
+        return drawn and not self.placed
 
     @property
     def squared_norm_factor(self) -> float:
@@ -147,7 +151,7 @@ class Rule:
     eps: Power = ONE
     multiplier: Power = ONE
 
-    def behind(self, factor: Power, degree: float) -> "Rule":
+    def with_layer_factor(self, factor: Power, degree: float) -> "Rule":
         """The row of the same parameter where its layer has a factor: the same function, before and
         after each step (Ma et al., Proposition C.10); degree: of the update in the gradient."""
         return Rule(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from widthwise.errors import UserError
 from widthwise.optimizers.known import Update, shipped
+from widthwise.parametrization.rules import BOTTLENECK
 
 if TYPE_CHECKING:
     from widthwise.parametrization.recipes import Recipe
@@ -35,7 +36,8 @@ def check_steps(
     mine = f"the plan's rates are for {planned.name}"
     seen: dict[str, Update | None] = {}
     for name, parameter, group in held:
-        found = _seen(optimizer, parameter, group, mine, seen)
+        role = at[name].kind if parameter.ndim > 1 else "vector"
+        found = _seen(optimizer, parameter, group, role, mine, seen)
         if found is None:
             # A file of a user's own may say nothing of its class.
             if planned.path or planned.name in shipped():
@@ -76,17 +78,19 @@ def check_steps(
 
 
 def _seen(
-    optimizer: Any, parameter: Any, group: Mapping[str, Any], mine: str, seen: dict
+    optimizer: Any, parameter: Any, group: Mapping[str, Any], role: str, mine: str, seen: dict
 ) -> Update | None:
     """What an optimizer does with a parameter's group; seen: what was looked at already."""
-    from widthwise.optimizers._probed import LISTS, update_of
+    from widthwise.optimizers._probed import LISTS, SHAPES, update_of
 
     others = ("lr", "lr_scale", "kind", "eps", "weight_decay", "initial_lr", *LISTS)
-    decays, matrix = bool(group.get("weight_decay")), parameter.ndim > 1
-    key = repr((decays, matrix, {k: v for k, v in group.items() if k not in others}))
+    decays = bool(group.get("weight_decay"))
+    role = role if role in SHAPES else "output" if role == BOTTLENECK else "embedding"
+    key = repr((decays, role, {k: v for k, v in group.items() if k not in others}))
     if key not in seen:
-        device = "cpu" if parameter.is_meta else parameter.device
-        how = {"matrix": matrix, "decays": decays, "device": device}
+        how: dict[str, Any] = {"role": role, "decays": decays}
+        how["device"] = "cpu" if parameter.is_meta else parameter.device
+        how["known"] = type(optimizer) in [each.kind for each in shipped().values() if each.path]
         try:
             seen[key] = update_of(type(optimizer), group, optimizer.defaults, **how)
         except UserError as error:

@@ -26,7 +26,7 @@ class AttentionScale:
 
     @property
     def place(self) -> str:
-        """The module in words."""
+        """The module's name, or words for the root."""
         return self.module or "the module itself"
 
 
@@ -43,7 +43,7 @@ def attention_of(
     for module, pairs in of.items():
         exponents = {round(_exponent(*pair), 9) for pair in pairs}
         exponent = exponents.pop() if len(exponents) == 1 else math.nan
-        (a, b), held = pairs[0], seen.flow.of_logits([a.made for a, _ in pairs])
+        (a, b), held = pairs[0], seen.flow.of_logits([made for a, _ in pairs for made in a.made])
         ratio = b.head_dim / a.head_dim
         as_it = [n for n in held if held[n] > 0 and math.isclose(grown.get(n, 0.0), ratio)]
         sized = as_it[0] if as_it else ""
@@ -52,5 +52,5 @@ def attention_of(
 
 
 def _exponent(a: Attention, b: Attention) -> float:
-    """Of what stands before the sum of head_dim products."""
+    """The exponent of head_dim in the scale of the logits, from how they grow."""
     return b.growth / math.log(b.head_dim / a.head_dim) - 1

@@ -10,7 +10,8 @@ returns, which is where a factor for the depth has its place. A norm or an activ
 from collections import Counter
 from collections.abc import Sequence
 
-from widthwise.tracing.flow import VIEWS, Flow
+from widthwise.tracing.flow import Flow
+from widthwise.tracing.moves import VIEWS
 
 # What comes out is what went in, in another shape or times a number: a factor may stand before it.
 LINEAR = VIEWS | {"mul", "div", "native_dropout", "neg"}

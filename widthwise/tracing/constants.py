@@ -2,7 +2,7 @@
 whose memory is empty."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -14,6 +14,7 @@ from widthwise.hints import misfit
 from widthwise.identity import identity, named
 from widthwise.tracing.attention import AttentionScale
 from widthwise.tracing.kinds import Found
+from widthwise.tracing.placed import give
 
 KEPT = 65_536  # entries of a buffer that a file of roles holds
 
@@ -38,6 +39,8 @@ class Kept(TypedDict):
     branches: dict[str, str | list[str]]
     held: dict[str, dict[str, float]]
     shifts: dict[str, float]
+    base: Any
+    proof: str
 
 
 @dataclass(frozen=True)
@@ -92,36 +95,42 @@ def kept_buffers(model: nn.Module, wide: nn.Module) -> dict[str, Buffer]:
     return found
 
 
-@torch.no_grad()
 def fill_undrawn(
-    model: nn.Module, found: Mapping[str, Found], buffers: Mapping[str, Buffer]
+    model: nn.Module,
+    found: Mapping[str, Found],
+    buffers: Mapping[str, Buffer],
+    fresh: Callable[[], Mapping[str, torch.Tensor]],
 ) -> None:
-    """See `Roles.fill_`. A buffer of one number that is not whole may be the width's, as a stored
-    1 / n: it stays as it is, unless it cannot be one."""
+    """See `Roles.fill_`. fresh: all values as `make` gives them for the model, where that is known;
+    asked for where no less will do, as of a buffer that is one number at the base and is another
+    here: it may be the width's, as a stored 1 / n, or what an empty memory holds."""
+
+    def filled(tensor: torch.Tensor, name: str, what: str = "") -> None:
+        if (values := fresh().get(name)) is None or values.is_meta:
+            raise UserError(
+                f"{what}{name}: what make gives it at this width is not known: Roles.load(path, "
+                "make) of roles from a file; or fill it after to_empty, and call init_() without a "
+                "generator for the rest"
+            )
+        give(tensor, values)
+
     for name, parameter in named(model):
-        if found[name].role.drawn:
-            continue
-        constant = found[name].constant
-        if constant is None:
-            raise UserError(f"{name}: what make gives it is not known: fill it, and call init_()")
-        parameter.fill_(constant)
+        each = found[name]
+        if each.parts if each.role.drawn else each.constant is None:
+            filled(parameter, name)
+        elif not each.role.drawn:
+            with torch.no_grad():
+                parameter.fill_(each.constant)
     for name, buffer in model.named_buffers():
-        kept = buffers.get(identity(model, name))
+        kept = buffers.get(name := identity(model, name))
         if kept is None:
             continue  # a plan's own
-        if buffer.numel() == 1 and buffer.is_floating_point():
-            value = float(buffer)
-            if not math.isfinite(value) or (value == 0) != (kept.constant == 0):
-                raise UserError(
-                    f"buffer {name}: is {value}, where make gives {kept.constant} at the base "
-                    "width: fill it after to_empty"
-                )
+        number = math.prod(kept.shape) == 1 and buffer.is_floating_point()
+        if number and set(buffer.flatten().tolist()) != {kept.constant}:
+            filled(buffer, name, "buffer ")
         elif kept.constant is not None:
             buffer.fill_(kept.constant)
         elif kept.values is not None and kept.shape == tuple(buffer.shape):
             buffer.copy_(kept.values)
         else:
-            raise UserError(
-                f"buffer {name}: what make gives it at this width is not known: fill it after "
-                "to_empty, and call init_() without a generator for the rest"
-            )
+            filled(buffer, name, "buffer ")

@@ -30,6 +30,14 @@ class FewDraws(TorchDispatchMode):
         return args[0]
 
 
+def alike(parameter: torch.Tensor) -> float | None:
+    """The value of all entries; None where they differ, or cannot be seen."""
+    if parameter.is_meta or not parameter.numel() or parameter.is_complex():
+        return None
+    low, high = map(float, parameter.detach().aminmax())
+    return low if low == high else None
+
+
 def spread(parameter: nn.Parameter) -> tuple[float | None, str, float | None]:
     """(root mean square of the initial values, their law, the value of all where they are equal);
     the first is None for values that are equal and not zero, or cannot be seen."""

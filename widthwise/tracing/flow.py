@@ -21,34 +21,16 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from widthwise.identity import identity, named
 from widthwise.tracing.moves import (
     ADDING,
+    ALIKE,
     ATTENTION,
-    EXPERTS,
-    LOOKUPS,
+    FIRST,
     MATRICES,
-    MOVED,
-    PARTS,
-    RESHAPED,
-    TAKEN,
+    NORMS,
+    PRODUCTS,
     factors,
 )
 from widthwise.tracing.shapes import tensors
 
-# What comes out is what went in, in another shape.
-VIEWS = (RESHAPED | MOVED) - {"select", "unbind", "unfold"}
-VIEWS |= {"contiguous", "clone", "_to_copy", "alias", "detach"}
-# Of degree one in the first tensor they are given; others are indices and masks.
-FIRST = VIEWS | MOVED | RESHAPED | PARTS | LOOKUPS | TAKEN
-FIRST |= {"sum", "mean", "cumsum", "relu", "neg", "native_dropout", "copy", "expand", "repeat"}
-FIRST |= {"flip", "roll", "view_as_real", "view_as_complex", "masked_fill", "constant_pad_nd"}
-ALIKE = {"add", "sub", "cat", "stack", "where", "written"}  # of the degree that all have
-PRODUCTS = MATRICES | {EXPERTS, "mul"}
-# What has a gain and a bias behind what is normalized -> their places.
-NORMS = {
-    **dict.fromkeys(("native_group_norm", "native_batch_norm", "cudnn_batch_norm"), (1, 2)),
-    **dict.fromkeys(("_batch_norm_with_update", "_batch_norm_no_update"), (1, 2)),
-    **dict.fromkeys(("_fused_rms_norm", "rms_norm"), (2,)),
-    "native_layer_norm": (2, 3),
-}
 # Parameter, or module -> the power of a factor that it holds, or that what it returns has by them.
 Held = dict[str, float]
 Given = tuple[int | None, ...]  # the numbers of tensors, by place
@@ -99,7 +81,9 @@ class Flow(TorchDispatchMode):
         self.returned: dict[str, list[int]] = {}  # module -> what it returned
         self.firsts: dict[str, int] = {}  # module -> the first tensor of what it returned
         self.calls: list[tuple[str, set[int], int]] = []  # layer of a list, what it was given, made
-        self.ends: list[int] = []  # what the model returned
+        self.ends: list[int] = []  # what the model returned, as `end` has it
+        self.whole: set[int] = set()  # whole numbers, as of argmin, and masks
+        self.live: set[int] = set()  # what the model returned is made of, but by whole numbers
         self.leaves = {name: self.number(p) for name, p in named(model)}
         self.before |= {number: frozenset({name}) for name, number in self.leaves.items()}
         self.data.update(map(self.number, tensors(inputs)))
@@ -110,6 +94,15 @@ class Flow(TorchDispatchMode):
             self.count += 1
             self.numbers[tensor] = self.count
         return self.numbers[tensor]
+
+    @contextmanager
+    def pausing(self) -> Iterator[None]:
+        """Within it operators are left out."""
+        before, self.paused = self.paused, True
+        try:
+            yield
+        finally:
+            self.paused = before
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         out = function(*args, **(kwargs or {}))
@@ -124,9 +117,9 @@ class Flow(TorchDispatchMode):
     ) -> int:
         """Keep an operator; returns the number of what it made. changed: its first tensor."""
         base = args[0]._base if changed else None
-        if name in ("cat", "stack"):  # without biases that are kept at 0, as of keys
-            parts = [t for t in args[0] if t in self.numbers or t.ndim != 1 or t.is_meta or t.any()]
-            args = (*parts, *args[1:])
+        if name in ("cat", "stack"):  # without what is 0 or empty: a bias of keys, a pad, a cache
+            parts = [t for t in args[0] if self._follows(t) or t.is_meta or t.any()]
+            args = (*(t for t in parts if t.numel()), *args[1:])
         if name == "copy" and changed:  # what was there is gone
             args = args[1:]
         given = [self.number(a) if isinstance(a, torch.Tensor) else None for a in args]
@@ -135,11 +128,19 @@ class Flow(TorchDispatchMode):
         place = {"add": 1, "sub": 1, "masked_fill": 2, "constant_pad_nd": 2}.get(name, len(args))
         adds = 0.0 if place >= len(args) or given[place] is not None else args[place]
         made = tuple(self.number(t, new=changed) for t in tensors(out))
+        self.whole |= {
+            self.numbers[t] for t in tensors(out) if not (t.is_floating_point() or t.is_complex())
+        }
         self._keep(Step(name, self.stack[-1], tuple(given), made, adds))
         if base is not None:  # a part of it was written
             both = self.number(base), made[0]
             self._keep(Step("written", "", both, (self.number(base, new=True),)))
         return made[0] if made else 0
+
+    def _follows(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor depends on parameters or inputs."""
+        number = self.numbers.get(tensor)
+        return number in self.before or number in self.data
 
     def _keep(self, step: Step) -> None:
         new = step.name.endswith("_like") or step.name.startswith("new_")  # of its shape alone
@@ -148,14 +149,15 @@ class Flow(TorchDispatchMode):
         if any(n in self.data for n in step.given):
             self.data.update(step.made)
         if any(n in self.before for n in step.given):
-            self.before |= dict.fromkeys(step.made, self._before(step))
+            self.before |= dict.fromkeys(step.made, self._degree_one_in(step))
         for number in {number for number in step.given if number}:
             self.readers.setdefault(number, []).append(len(self.steps))
         self.steps.append(step)
         self.maker |= dict.fromkeys(step.made, step)
 
-    def _before(self, step: Step) -> frozenset[str]:
-        """The parameters in which what an operator makes is of degree one, together."""
+    def _degree_one_in(self, step: Step) -> frozenset[str]:
+        """The parameters that, all times c, make what an operator makes times c; none where
+        there are no such."""
         given = step.given
         if step.name in PRODUCTS or step.name == "convolution":
             # What is no data is a weight; of two data it is one that has some parameters.
@@ -172,6 +174,7 @@ class Flow(TorchDispatchMode):
         return self._together(given[2:3]) if step.name.startswith(ATTENTION) else NONE
 
     def _together(self, numbers: Iterable[int | None]) -> frozenset[str]:
+        """The same of several tensors that are to be times c at once."""
         found = [self.before.get(number or 0, NONE) for number in numbers]
         return NONE.union(*found) if found and all(found) else NONE
 
@@ -214,6 +217,22 @@ class Flow(TorchDispatchMode):
             for handle in handles:
                 handle.remove()
 
+    def end(self, returned: Any) -> None:
+        """Note what the model returned. Of what lies in containers within that, as a cache or all
+        hidden states, what it reads itself is its own."""
+        parts = returned.values() if isinstance(returned, Mapping) else returned
+        top = parts if isinstance(returned, Mapping | tuple | list) else ()
+        own, made = (
+            [self.numbers[t] for t in each if isinstance(t, torch.Tensor) and t in self.numbers]
+            for each in (top, tensors(returned))
+        )
+        self.ends = [n for n in made if not own or n in own or n not in self.readers]
+        while made:
+            if (number := made.pop()) not in self.live:
+                self.live.add(number)
+                step = self.maker.get(number)
+                made += [] if step is None or number in self.whole else filter(None, step.given)
+
     # What can hold a factor
 
     def of_logits(self, products: Sequence[int]) -> Held:
@@ -252,11 +271,11 @@ class Flow(TorchDispatchMode):
     def shift(self, name: str) -> float:
         """The number that a parameter is always used with the sum of, as the gain 1 + w of a norm;
         0 where there is none, nan where it is used with others too."""
-        found = {step.adds for step in self._first(name)}
+        found = {step.adds for step in self._readers_of(name)}
         return found.pop() if len(found) == 1 else math.nan if found else 0.0
 
-    def _first(self, name: str) -> Iterator[Step]:
-        """The operators that are given a parameter, of whatever type of number."""
+    def _readers_of(self, name: str) -> Iterator[Step]:
+        """The operators that are given a parameter itself, or a copy of it of another dtype."""
         numbers = [self.leaves[name]]
         for number in numbers:
             for step in (self.steps[index] for index in self.readers.get(number, ())):
@@ -266,7 +285,7 @@ class Flow(TorchDispatchMode):
                     yield step
 
     def _operands(self, step: Step) -> Given:
-        """Queries and keys."""
+        """The numbers of queries and keys, of a product that is attention's logits."""
         if step.name.startswith(ATTENTION):
             return step.given[:2]
         if step.name == "sum":  # of what was multiplied entry by entry
@@ -278,19 +297,20 @@ class Flow(TorchDispatchMode):
         what is made in some places; none where it is another."""
         while held:
             found = self._reached(held, {*places})
-            if found is None or isinstance(found, dict):
+            if not isinstance(found, tuple):
                 return found or {}
-            held |= dict.fromkeys(found, -0.5)
+            held |= dict.fromkeys(*found)
         return {}
 
-    def _reached(self, held: Held, places: set[int]) -> Held | frozenset[str] | None:
-        """The powers where all is in balance; else parameters that have to take a half back, or
-        None where there are no such."""
+    def _reached(self, held: Held, places: set[int]) -> Held | tuple[frozenset[str], float] | None:
+        """The powers, if the pass is as it was but for the factor in its places. Else (a weight
+        that reads what has a factor elsewhere, the power by which it takes that back), or None
+        where no weight can."""
         powers = {self.leaves[name]: power for name, power in held.items()}
         shifts = [self.shift(name) for name in held]
         if any(map(math.isnan, shifts)) or (any(shifts) and len({*held.values()}) > 1):
             return None
-        shifted = {id(step) for name in held for step in self._first(name)}
+        shifted = {id(step) for name in held for step in self._readers_of(name)}
         waiting: list[int] = []
         waited: set[int] = set()
         left = set(places)
@@ -308,13 +328,18 @@ class Flow(TorchDispatchMode):
             given = [powers.get(number or 0, 0.0) for number in step.given]
             if not any(given):
                 continue
-            if step.name in MATRICES or step.name == "convolution":
+            here = {*step.made[:1]} & left
+            if not here and (step.name in MATRICES or step.name == "convolution"):
                 for read_, weight in (step.factors, step.factors[::-1]):
                     own = self.before.get(weight or 0, NONE)
-                    whole = powers.get(read_ or 0) == 0.5 and not powers.get(weight or 0)
-                    if whole and weight not in self.data and len(own) == 1:
-                        return None if own & held.keys() else own
-            here = {*step.made[:1]} & left
+                    power = powers.get(read_ or 0)
+                    if (
+                        power
+                        and not powers.get(weight or 0)
+                        and weight not in self.data
+                        and len(own) == 1
+                    ):
+                        return None if own & held.keys() else (own, -power)
             if step.adds and (step.name != "add" or id(step) not in shifted):
                 return None
             power = self._power(step, given, 1.0 if here else 0.0)

@@ -40,10 +40,10 @@ def trace(model: nn.Module, inputs: Any, base: Trace | None = None) -> Trace:
         flow = Flow(model, inputs, stack)
         operators = Operators(model, inputs, stack, flow, base)
         with flow, operators as seen, FusedAttention(seen), flow.watching(model):
-            outputs = tensors(called(model, inputs))
-    seen.sizes.end(outputs)
+            returned = called(model, inputs)
+    flow.end(returned)
+    seen.sizes.end(tensors(returned))
     seen.trace.branches = Residuals(flow).found()
-    flow.ends = [flow.numbers[t] for t in outputs if t in flow.numbers]
     seen.trace.flow = flow
     return seen.trace
 

@@ -1,7 +1,7 @@
 """The kind of a parameter, from its shapes at two widths and what was seen of it."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -30,7 +30,10 @@ class Found:
     summed over, or have an output for each entry. readouts: of a tied tensor, the modules that
     read a width by it. used_in: the modules that use it, in order. scaled: of these readouts, the
     exponent of the width in the factor that the module has on them itself, 0 where it has none.
-    constant: the value of all entries, where they are alike and nothing draws them.
+    constant: the value of all entries, where they are alike, at every width, and nothing draws
+    them. follows: of the width, in a value that all entries have. parts: whether `make` alone can
+    draw it, as what is frozen or has zeros in places. norms: the parameter, and its axis, that it
+    has the norms along.
     """
 
     role: Role
@@ -44,6 +47,9 @@ class Found:
     given: bool = False
     scaled: float = 0.0
     constant: float | None = None
+    follows: float = 0.0
+    parts: bool = False
+    norms: tuple[str | int, ...] = ()
 
 
 def plain(found: Found) -> dict[str, Any]:
@@ -61,6 +67,8 @@ def from_plain(kept: dict[str, Any]) -> Found:
     known = role.kind in (*KINDS, BOTTLENECK) and role.distribution in ("normal", "uniform")
     if not known or not all(size > 0 for size in sizes) or not 0 <= (role.std or 0) < math.inf:
         raise ValueError(f"{role} of shape {found.shape} is none")
+    if found.norms and [type(each) for each in found.norms] != [str, int]:
+        raise ValueError(f"{found.norms} is no parameter with its axis")
     if not {*found.wide} <= {*axes} or not {*found.inputs, *found.outputs} <= {*found.wide}:
         raise ValueError(f"a tensor of shape {found.shape} has no such axes: {found}")
     return found
@@ -92,20 +100,22 @@ def find(
     seen_wide: Trace,
     spread: tuple[float | None, str, float | None],
     kinds: Mapping[str, str],
-    inside: Collection[str],
 ) -> Found:
-    """What a parameter is, from its shapes at two widths and what was seen of it; inside: those
-    whose outputs a weight reads that has a width."""
+    """What a parameter is, from its shapes at two widths and what was seen of it."""
     wide = tuple(i for i, (a, b) in enumerate(zip(shape, other, strict=True)) if a != b)
     uses = seen.uses[name]
     readouts: tuple[str, ...] = ()
-    if name in kinds:
-        inputs, outputs = _by_convention(name, kinds[name], wide)
-        kind, tied = kinds[name], False
+    if name in kinds or not (uses or seen.unknown[name]):
+        kind, tied = kinds.get(name) or _by_shape(shape, wide), False
+        inputs, outputs = _by_convention(name, kind, wide)
         fan_in = math.prod(shape[1:]) if len(shape) > 1 and kind != "vector" else 1
         fan_out = shape[0] if shape else 1
     else:
         acts = _acts(uses)
+        if any(SUM in acts.get(i, ()) and acts[i] & {KEEP, ENTRY, JOINED} for i in wide):
+            # What is read both ways: not to find the nearest entry of a codebook, say.
+            uses = [use for use in uses if not use.made or use.made in seen.flow.live] or uses
+            acts = _acts(uses)
         _check_told(name, wide, acts, seen)
         summed = [i for i, found in acts.items() if found & {SUM, KERNEL}]
         inputs = tuple(i for i in wide if SUM in acts[i])
@@ -127,8 +137,6 @@ def find(
             looked_up = any(INDEX in found for found in acts.values())
             summed = [] if looked_up else [i for i in summed if i not in both]
         kind = _kind(shape, acts, inputs, outputs, uses, seen_wide.uses[name])
-        if kind == "output" and name in inside:
-            kind = BOTTLENECK
         fan_in = math.prod(shape[i] for i in summed) if kind != "scalar" or len(shape) > 1 else 1
         kept = {i for i, found in acts.items() if KEEP in found and INDEX not in found} | {*outputs}
         fan_out = math.prod(shape[i] for i in kept if i not in summed)
@@ -160,6 +168,14 @@ def asked(
     return quarter if abs(exponent - quarter) < 2e-3 else round(exponent, 4)
 
 
+def _by_shape(shape: tuple[int, ...], wide: tuple[int, ...]) -> str:
+    """The kind of a parameter that is never used, by its shape in torch's layers."""
+    if len(wide) != 1:
+        return "hidden" if wide else "scalar"
+    alone = math.prod(shape) == shape[wide[0]]
+    return "vector" if alone else "embedding" if wide == (0,) else "output"
+
+
 def _by_convention(name: str, kind: str, wide: tuple[int, ...]) -> tuple[tuple, tuple]:
     """(inputs, outputs) of a kind that is given, its axes as torch's layers have them."""
     expected = {"hidden": 2, "scalar": 0}.get(kind, 1)
@@ -179,8 +195,6 @@ def _check_told(name: str, wide: tuple[int, ...], acts: Mapping, seen: Trace) ->
     if seen.unknown[name] and any(not acts.get(axis) for axis in wide):
         operators = ", ".join(sorted(seen.unknown[name]))
         raise UserError(f"{name}: what {operators} does with it is not known here; {hint}")
-    if not seen.uses[name]:
-        raise UserError(f"{name}: is never used in a forward pass on inputs; {hint}")
     for axis in wide:
         told = acts.get(axis, set())
         if INDEX in told and not told & {SUM, KEEP, ENTRY, JOINED}:

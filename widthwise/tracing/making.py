@@ -27,6 +27,14 @@ def made(make: Callable, width: Any) -> nn.Module:
     return model
 
 
+def check_anew(make: Callable, width: Any) -> None:
+    """Raise UserError where two calls give the same weights, so that a second run would go on."""
+    with torch.random.fork_rng():
+        once, again = made(make, width), made(make, width)
+    if {*map(id, once.parameters())} & {*map(id, again.parameters())}:
+        raise UserError(f"make({width}) returns the same module twice: make it anew at each call")
+
+
 def on_meta(make: Callable, width: Any) -> nn.Module | None:
     """The module without values, which takes no time; None where `make` needs them."""
     try:

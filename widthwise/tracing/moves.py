@@ -22,6 +22,22 @@ TAKEN = {"gather", "take_along_dim"}  # an entry for each of the index'
 REDUCED = {"sum", "mean", "amax", "amin", "var", "std", "logsumexp", "any", "all", "prod", "argmax"}
 REDUCED |= {"var_mean", "std_mean", "linalg_vector_norm", "norm", "max", "min", "argmin", "cumsum"}
 ATTENTION = "_scaled_dot_product"  # how the names of torch's own begin
+# What comes out is what went in, in another shape.
+VIEWS = (RESHAPED | MOVED) - {"select", "unbind", "unfold"}
+VIEWS |= {"contiguous", "clone", "_to_copy", "alias", "detach"}
+# Of degree one in the first tensor they are given; others are indices and masks.
+FIRST = VIEWS | MOVED | RESHAPED | PARTS | LOOKUPS | TAKEN
+FIRST |= {"sum", "mean", "cumsum", "relu", "neg", "native_dropout", "copy", "expand", "repeat"}
+FIRST |= {"flip", "roll", "view_as_real", "view_as_complex", "masked_fill", "constant_pad_nd"}
+ALIKE = {"add", "sub", "cat", "stack", "where", "written"}  # of the degree that all have
+PRODUCTS = MATRICES | {EXPERTS, "mul"}
+# What has a gain and a bias behind what is normalized -> their places.
+NORMS = {
+    **dict.fromkeys(("native_group_norm", "native_batch_norm", "cudnn_batch_norm"), (1, 2)),
+    **dict.fromkeys(("_batch_norm_with_update", "_batch_norm_no_update"), (1, 2)),
+    **dict.fromkeys(("_fused_rms_norm", "rms_norm"), (2,)),
+    "native_layer_norm": (2, 3),
+}
 
 
 def moved(name: str, args: Sequence, shape: Sequence[int]) -> list[int | None]:

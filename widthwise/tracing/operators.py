@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from widthwise.identity import named
+from widthwise.tracing.degrees import Degrees
 from widthwise.tracing.flow import Flow
 from widthwise.tracing.moves import (
     ADDING,
@@ -48,6 +49,7 @@ Axes = tuple[tuple[int, ...], ...]  # for each dimension of a tensor: the parame
 Tag = tuple[tuple[str, Axes], ...]  # the parameters a tensor is made of
 
 PRODUCTS = MATRICES | {"convolution", EXPERTS, "_trilinear"}
+VECTORS = {"mv", "dot", "vdot"}
 TABLES = {"embedding", "_embedding_bag", "_embedding_bag_forward_only"}
 
 
@@ -61,6 +63,7 @@ class Operators(TorchDispatchMode):
         self.stack, self.flow, self.trace = stack, flow, Trace({}, {})
         self.tags = WeakTensorKeyDictionary()  # tensor made of parameters -> Tag
         self.sizes = Sizes(stack, self.tags, self.trace, base, flow)
+        self.degrees = Degrees(self.tags)
         self.data = self.sizes.data  # tensor that depends on the inputs -> its size
         self.origin = WeakTensorKeyDictionary()  # data -> the weights whose products it comes from
         self.parts = WeakTensorKeyDictionary()  # data, along its last dimension -> sizes of parts
@@ -81,8 +84,15 @@ class Operators(TorchDispatchMode):
         given = tensors((args, kwargs))
         made = [t for t in given if t in self.tags]
         self.weight = None
+        fed = any(self.flow.numbers.get(t) in self.flow.data for t in given)
+        # A gradient within the pass reads weights back, and a power iteration looks at them.
+        if torch._C._current_autograd_node() is not None or (name in VECTORS and not fed):
+            self.data.update(dict.fromkeys(tensors(out), STAYS))
+            return out
         if made and not self.use(name, args, given, made, out):
             self.sizes.form(name, args, made, out)
+            with self.flow.pausing():
+                self.degrees.follow(function, name, args, kwargs, out)
             return out
         if made or any(t in self.data for t in given):
             self.follow_data(name, args, kwargs, given, out)
@@ -93,7 +103,7 @@ class Operators(TorchDispatchMode):
     def use(self, name: str, args: Sequence, given: list, made: list, out: Any) -> bool:
         """Note what an operator does with what is made of parameters; whether its result is data
         from here on, not a parameter in another form."""
-        meets_data = any(t in self.data for t in given)
+        meets_data = any(t in self.data and not self.constant(t) for t in given)
         if name in MATRICES:
             return self.product(name, args, out)
         if name == EXPERTS:
@@ -141,6 +151,11 @@ class Operators(TorchDispatchMode):
         self.reform(name, args, made, out)
         return False
 
+    def constant(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is one number that no input changes, as the norm of a weight."""
+        own = tensor.numel() == 1 and self.flow.numbers.get(tensor) not in self.flow.data
+        return own and tensor in self.data
+
     def product(self, name: str, args: Sequence, out: torch.Tensor) -> bool:
         """A product of matrices, of which one or both are made of parameters."""
         if name in ADDING and args[0] in self.tags:
@@ -167,9 +182,16 @@ class Operators(TorchDispatchMode):
                 uses = {d: KEEP for d in range(tensor.ndim)} | {summed: SUM}
                 if tensor.ndim == 3:
                     uses[0] = BATCH
-                self.note(tensor, uses)
-                self.weight = tensor
+                self.note(tensor, uses, made=self.flow.numbers.get(out, 0))
+                self.weigh(tensor)
         return True
+
+    def weigh(self, weight: torch.Tensor) -> None:
+        """Note that an operator is a product of data with this weight, and the weight's degrees in
+        its parameters."""
+        self.weight, degrees = weight, self.degrees.of(weight)
+        if {*degrees.values()} != {1.0} or len(degrees) > 1:
+            self.trace.degrees |= dict.fromkeys(degrees, degrees)
 
     def owned(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor | None:
         """Which of two the running module owns, where it owns one alone."""
@@ -186,7 +208,7 @@ class Operators(TorchDispatchMode):
             inputs = 0 if transposed else 1
             uses = {d: KERNEL for d in range(2, weight.ndim)} | {inputs: SUM, 1 - inputs: KEEP}
             self.note(weight, uses, groups)
-            self.weight = weight
+            self.weigh(weight)
         if args[0] in self.tags:
             self.note(args[0], {d: KEEP for d in range(args[0].ndim) if args[0].shape[d] > 1})
         if bias is not None and bias in self.tags:
@@ -196,6 +218,13 @@ class Operators(TorchDispatchMode):
         """Carry axes over to a result that is made of parameters alone."""
         first = made[0]
         n = first.ndim
+        by = args[1] if name == "div" and args[0] is first else None
+        own = {parameter for parameter, _ in self.tags[first]}
+        if name.startswith("_weight_norm") or (
+            isinstance(by, torch.Tensor)
+            and (self.constant(by) or own & {parameter for parameter, _ in self.tags.get(by, ())})
+        ):
+            self.trace.normed |= own
         if name in ("cat", "stack"):
             for tensor in made:
                 place = picked(args, n + 1)
@@ -239,11 +268,13 @@ class Operators(TorchDispatchMode):
             (*self.tags.get(result, ()), *found) if result is not source else (self.tags[source])
         )
 
-    def note(self, tensor: torch.Tensor, uses: dict[int, str], groups: int = 1) -> None:
+    def note(
+        self, tensor: torch.Tensor, uses: dict[int, str], groups: int = 1, made: int = 0
+    ) -> None:
         """uses: dimension of the tensor -> what is done with it."""
         for name, axes in self.tags[tensor]:
             of_axes = {axis: use for d, use in uses.items() for axis in axes[d]}
-            self.trace.uses[name].append(Use(self.stack[-1], of_axes, groups))
+            self.trace.uses[name].append(Use(self.stack[-1], of_axes, groups, made))
 
     def entries(self, made: list) -> None:
         for tensor in made:
@@ -261,7 +292,7 @@ class Operators(TorchDispatchMode):
         of = self.summed(args, *pair) if pair else None
         if name.startswith(ATTENTION):  # within a function of torch's, whole
             made = self.flow.number(tensors(out)[0])
-            self.sizes.whole(args[:3], kwargs.get("scale"), made)
+            self.sizes.fused_attention(args[:3], kwargs.get("scale"), made)
         self.sizes.follow(name, args, kwargs, given, self.weight, of, out)
         origin = frozenset().union(*(self.origin[t] for t in given if t in self.origin))
         weights = [t for t in given if t in self.tags]
@@ -310,8 +341,8 @@ class Operators(TorchDispatchMode):
         return name if reads else None
 
 
-def _parts(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> tuple[Any, Any, Any]:
-    return query, key, value
+def _parts(query: Any, key: Any, value: Any, attn_mask: Any = None, *_: Any, **__: Any) -> tuple:
+    return (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
 
 
 class FusedAttention(TorchFunctionMode):
@@ -337,5 +368,5 @@ class FusedAttention(TorchFunctionMode):
         finally:
             self.seen.flow.paused = False
         made = self.seen.flow.note(ATTENTION, parts, {}, out)
-        self.seen.sizes.whole(parts, kwargs.get("scale"), made)
+        self.seen.sizes.fused_attention(parts, kwargs.get("scale"), made)
         return out

@@ -9,7 +9,9 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,18 +22,20 @@ from torch import nn
 from widthwise.errors import UserError
 from widthwise.files import atomic_path, open_file
 from widthwise.hints import misfit
-from widthwise.identity import bare, identity, named
+from widthwise.identity import bare, named
 from widthwise.parametrization.recipes import Recipe
 from widthwise.parametrization.rules import Role
 from widthwise.printed import columns
 from widthwise.tracing.attention import AttentionScale, attention_of
 from widthwise.tracing.constants import Buffer, Kept, fill_undrawn
-from widthwise.tracing.draws import FewDraws
+from widthwise.tracing.deeper import deeper
+from widthwise.tracing.draws import FewDraws, alike
 from widthwise.tracing.flow import Held
 from widthwise.tracing.kinds import Found, from_plain, plain
 from widthwise.tracing.making import check_fits, made, on_meta
 from widthwise.tracing.multipliers import Factor, factors_of
-from widthwise.tracing.passes import Passes, passes
+from widthwise.tracing.passes import Passes, matching, passes
+from widthwise.tracing.placed import anew, norms_of, placed, ratios, sizes_of, values_of
 from widthwise.tracing.stacks import Stack, depth_at, stacks
 from widthwise.tracing.warnings import of_roles, some, unmet
 from widthwise.tracing.wrapped import wrapper_of
@@ -45,7 +49,8 @@ class Roles(Mapping[str, Role]):
     `make` gives them. branches: layer of a list -> its residual branches (`tracing.branches`).
     held: of a factor on what a tied parameter reads, or on what a module in a list returns, by
     their names -> parameter -> the power of it that it holds (`tracing.flow`). shifts: parameter
-    -> the number that it is used with the sum of, as the gain 1 + w of a norm.
+    -> the number that it is used with the sum of, as the gain 1 + w of a norm. make, base: of which
+    they are. proof: what numbers say of them, "" where none were asked.
     `at(model)` gives the roles of the module at another width.
     """
 
@@ -64,6 +69,15 @@ class Roles(Mapping[str, Role]):
         self.found, self.attention, self.warnings = dict(found), attention, warnings
         self.widths, self.inside, self.buffers = widths, inside, dict(buffers)
         self.branches, self.held, self.shifts = dict(branches), dict(held), dict(shifts)
+        self.make: Callable | None = None
+        self.base: Any = widths[0]
+        self.proof = ""
+
+    def __deepcopy__(self, memo: object) -> "Roles":
+        return self  # nothing changes them
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "make": None}  # it may be none that can be pickled
 
     def __getitem__(self, name: str) -> Role:
         return self.found[name].role
@@ -99,66 +113,7 @@ class Roles(Mapping[str, Role]):
         """The roles of the same module at another depth, at the base width: a layer has those of
         the one that it is like. UserError where layers of a stack are not alike."""
         deep = self._stacks(model)
-        if not deep:
-            return self
-
-        def base(name: str) -> str:
-            for stack in deep:
-                name = stack.like(name)
-            return name
-
-        modules: dict[str, list[str]] = {}
-        for name, _ in model.named_modules():
-            name = identity(model, name)
-            modules.setdefault(base(name), []).append(name)
-
-        def here(places: tuple[str, ...], name: str) -> tuple[str, ...]:
-            """Of a layer's own parameter its own layer alone, of a shared one every like layer."""
-            own = [
-                place
-                for each in places
-                for place in modules.get(each, [each])
-                if base(name) == name or _layer_of(place, deep) in (None, _layer_of(name, deep))
-            ]
-            return tuple(dict.fromkeys(own))
-
-        found = {}
-        copies: dict[str, list[str]] = {}
-        for name, _ in named(model):
-            copies.setdefault(base(name), []).append(name)
-            each = self.found.get(base(name))
-            if each is not None:
-                places = here(each.used_in, name), here(each.readouts, name)
-                found[name] = replace(each, used_in=places[0], readouts=places[1])
-
-        def holders(held: Held, place: str) -> Held:
-            """Of what lies in a layer those in it; none where one is in a layer elsewhere."""
-            result = {}
-            for name, power in held.items():
-                of = (modules | copies).get(name, [])
-                layer = _layer_of(place, deep)
-                own = [n for n in of if len(of) == 1 or _layer_of(n, deep) == layer]
-                if len(own) != 1:
-                    return {}
-                result[own[0]] = power
-            return result
-
-        attention = []
-        for scale in self.attention:
-            for place in modules.get(scale.module, [scale.module]):
-                sized = next(iter(holders({scale.sized: 1.0}, place)), "")
-                own = holders(scale.held, place) if sized else {}
-                attention.append(replace(scale, module=place, held=own, sized=sized))
-        inside = frozenset(name for name in found if base(name) in self.inside)
-        held = {
-            place: of_place
-            for name, powers in self.held.items()
-            for place in (modules | copies).get(name, [])
-            if (of_place := holders(powers, place))
-        }
-        rest = self.warnings, self.widths, inside
-        shifts = {name: self.shifts[base(name)] for name in found if base(name) in self.shifts}
-        return Roles(found, tuple(attention), *rest, held=held, shifts=shifts)
+        return deeper(self, model, deep) if deep else self
 
     def residual(self, model: nn.Module) -> dict[str, float]:
         """The modules whose outputs are added to the residual stream, in layers of a stack that has
@@ -202,18 +157,23 @@ class Roles(Mapping[str, Role]):
             "branches": self.branches,
             "held": self.held,
             "shifts": self.shifts,
+            "base": self.base,
+            "proof": self.proof,
         }
         with atomic_path(path, durable=False) as temporary:
             temporary.write_text(json.dumps(kept, indent=1) + "\n")
 
     @staticmethod
-    def load(path: str | Path) -> "Roles":
-        """The roles that `save` wrote; UserError where the file is another."""
+    def load(path: str | Path, make: Callable[[Any], nn.Module] | None = None) -> "Roles":
+        """The roles that `save` wrote; UserError where the file is another. make: of which they
+        are, for the values that it places."""
         try:
             with open_file(path) as file:
                 kept = json.loads(file.read())
             if wrong := misfit(kept, Kept):
                 raise ValueError(wrong)
+            if len(kept["widths"]) != 2:
+                raise ValueError("it is of two widths")
             found = {name: from_plain(each) for name, each in kept["parameters"].items()}
             attention = tuple(AttentionScale(**each) for each in kept["attention"])
             rest = tuple(kept["warnings"]), tuple(kept["widths"]), frozenset(kept["inside"])
@@ -225,12 +185,29 @@ class Roles(Mapping[str, Role]):
         except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
             why = " ".join(str(error).split())
             raise UserError(f"{path}: is no file that Roles.save wrote ({why})") from error
-        return Roles(found, attention, *rest, buffers, branches, kept["held"], kept["shifts"])
+        roles = Roles(found, attention, *rest, buffers, branches, kept["held"], kept["shifts"])
+        roles.make, roles.base, roles.proof = make, kept["base"], kept["proof"]
+        return roles
 
-    def fill_(self, model: nn.Module) -> None:
+    def fill_(self, model: nn.Module, seed: int = 0) -> None:
         """Give a module's gains, biases and buffers, whatever nothing draws, the values that `make`
-        gives them; UserError on one of which it is not known."""
-        fill_undrawn(model, self.found, self.buffers)
+        gives them; UserError on one of which it is not known. seed: of what it draws there."""
+
+        @cache
+        def fresh() -> dict[str, torch.Tensor]:
+            shapes = {name: found.shape for name, found in self.found.items()}
+            deep = max((stack.count / stack.base for stack in self._stacks(model)), default=1.0)
+            sizes = sizes_of(ratios(model, shapes), self.base, deep)
+            return values_of(model, self.make, sizes, seed)
+
+        fill_undrawn(model, self.like(model).found, self.buffers, fresh)
+
+    def follows(self, model: nn.Module) -> dict[str, float]:
+        """Parameter -> its value over that at the base, where one that is all its entries' follows
+        the width."""
+        ratio = ratios(model, {name: found.shape for name, found in self.found.items()})[0]
+        found = self.like(model).found
+        return {name: ratio**each.follows for name, each in found.items() if each.follows}
 
     def factors(
         self, model: nn.Module, recipe: Recipe, branches: Sequence[str] | None
@@ -293,15 +270,8 @@ class Roles(Mapping[str, Role]):
             )
         first, second = self.widths
         title = f"base width {first:g}; axes that grow, found at {second:g}"
-        return "\n".join([title, *columns(rows), *(f"warning: {line}" for line in self.warnings)])
-
-
-def _layer_of(name: str, deep: list[Stack]) -> str | None:
-    """The layer of a stack that a name lies in."""
-    for stack in deep:
-        if name.startswith(f"{stack.place}."):
-            return f"{stack.place}.{name[len(stack.place) + 1 :].partition('.')[0]}"
-    return None
+        lines = (f"warning: {line}" for line in self.warnings)
+        return "\n".join([title, *columns(rows), *lines, *filter(None, [self.proof])])
 
 
 def roles(
@@ -311,27 +281,9 @@ def roles(
     *,
     other: Any = None,
     given: Mapping[str, str] = MappingProxyType({}),
+    as_made: Sequence[str] = (),
 ) -> Roles:
-    """The role of every parameter of the module that `make(base)` returns.
-
-    make: width -> the module, with the initial values a user gives it; everything but the width
-        held fixed (vocabulary, depth, classes). Made here to be looked at: of a large tensor few
-        values are drawn, and repeated (`widthwise.tracing.draws`).
-    base: the base width, at which every recipe is the user's own model; or a mapping, `{"width":
-        64, "depth": 2}`, which is then what `make` takes. Spreads of the initial values are
-        measured there.
-    inputs: a tensor, a tuple of positional arguments, or a mapping of keywords, for one forward
-        pass, of shapes that do not grow with the width: (batch, features), token ids (batch,
-        length), images (batch, channels, height, width).
-    other: a second width, 2 * base if None. That module is made on the meta device where it can
-        be, so it costs nothing.
-    given: parameter name, or a pattern of names with `*`, -> kind, for what tracing cannot tell;
-        its axes are taken as torch's layers have them, (out, in).
-    torch's random numbers are left as they were.
-    Warns of what no plan makes up for; `warnings` has all that is to be looked at.
-    Raises UserError where `make` ignores its width or fails, a parameter is never used or lazy,
-    what an axis does cannot be told, or a role is given for no parameter.
-    """
+    """The roles of a module, without a proof: see `widthwise.checks.proof.roles`."""
     if other is None:
         other = {**base, "width": 2 * width_of(base)} if isinstance(base, Mapping) else 2 * base
     if other == base:
@@ -342,16 +294,22 @@ def roles(
     with torch.random.fork_rng(enabled=True):
         with FewDraws():  # not while a pass is traced, whose every operator it would see too
             model = made(make, base)
-        if wide is not None:
-            try:
-                both = passes(model, wide, inputs, widths, given)
-                if not both.traces[1].unseen:
-                    return _seen(both, model)
-            except UserError:
-                pass  # a branch on values, say; or a temperature that has none on meta
-        with FewDraws():
-            wide = made(make, other)
-        return _seen(passes(model, wide, inputs, widths, given), model)
+        whole, parts = placed(model, lambda seed: anew(make, base, seed))
+        norms = norms_of(model, whole)
+        whole.update(matching(as_made, [name for name, _ in named(model)], "as_made"))
+        own = whole, parts, norms
+        numbers = [alike(p) for _, p in named(model)]
+        both = None
+        if wide is not None and {*numbers} <= {None, 0.0, 1.0}:
+            with suppress(UserError):  # a branch on values, say; or a number that has none on meta
+                both = passes(model, wide, inputs, widths, given, own)
+        if both is None or both.traces[1].unseen:
+            with FewDraws():
+                wide = made(make, other)
+            both = passes(model, wide, inputs, widths, given, own)
+    found = _seen(both, model)
+    found.make, found.base = make, base
+    return found
 
 
 def _seen(both: Passes, model: nn.Module) -> Roles:
@@ -376,7 +334,7 @@ def roles_of(both: Passes) -> Roles:
     """The roles of a module's parameters, from what it showed at two widths."""
     found = both.found()
     attention = attention_of(*both.traces, grown(found, both))
-    warned = (*of_roles(found, attention), *unmet(found, both))
+    warned = (*of_roles(found, attention, both.inside), *unmet(found, both))
     branches, flow = both.traces[0].branches, both.traces[0].flow
     tied = {name: each.readouts for name, each in found.items() if each.readouts}
     held = {name: flow.of_readout(name, readouts) for name, readouts in tied.items()}

@@ -16,6 +16,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from widthwise.tracing.draws import alike
 from widthwise.tracing.flow import Flow
 from widthwise.tracing.moves import ATTENTION, EXPERTS, MATRICES, factors
 from widthwise.tracing.shapes import number, tensors
@@ -45,8 +46,7 @@ class Size:
     (parameter, SUM where it is summed over or KEEP) of those that it is proportional to. place: the
     module, and the operator, by which it grows. dots: of a product of data with data. summed: over
     an axis that grows, or a power: no weight makes up for it. fresh: what weights gave and nothing
-    but numbers changed, which are theirs. read, asked: by, or of, weights. learned: as growth, by
-    numbers that are learned, which are the model's and count on logits alone."""
+    but numbers changed, which are theirs. read, asked: by, or of, weights."""
 
     growth: float = 0.0
     makers: frozenset[tuple[str, str]] = frozenset()
@@ -56,7 +56,6 @@ class Size:
     fresh: bool = False
     read: bool = False
     asked: bool = False
-    learned: float = 0.0
 
     @property
     def grows(self) -> bool:
@@ -77,15 +76,15 @@ class Sizes:
         self.flow = flow  # it is paused within an attention, which is noted whole
         self.data = WeakTensorKeyDictionary()  # tensor that depends on the inputs -> its Size
         self.made = WeakTensorKeyDictionary()  # made of parameters -> growth, by numbers on it
+        self.here: list[int] = []  # the numbers of what is being made
+        self.places: dict[tuple[str, str], set[int]] = {}  # of `Trace.grows`, what was made there
         self.attended: list[Attention] = []
         self.settled: list[Size] = []  # products of data with data, until it is told what they are
 
     def of(self, tensor: Tensor) -> Size:
         """The size of what depends on the inputs, is made of parameters, or is neither."""
-        if tensor in self.data:
-            return self.data[tensor]
-        if tensor not in self.tags:
-            return STAYS
+        if tensor in self.data or tensor not in self.tags:
+            return self.data.get(tensor, STAYS)
         makers = frozenset((name, KEEP) for name, _ in self.tags[tensor])
         return Size(self.made.get(tensor, 0.0), makers, (self.stack[-1], "mul"), fresh=True)
 
@@ -103,7 +102,7 @@ class Sizes:
         return math.log(ratio) if ratio > 0 else math.nan
 
     def form(self, name: str, args: Sequence, made: list, out: object) -> None:
-        """Follow what is made of parameters alone: by numbers, what initial values are times."""
+        """Note how much the numbers grow that a weight, made of parameters alone, is times."""
         growth = [self.made.get(t, 0.0) for t in made]
         sign = 1 if name == "mul" else -1 if name == "div" else 0
         found = growth[0] + (sign * growth[1] if len(growth) == 2 else 0.0)
@@ -113,7 +112,7 @@ class Sizes:
                 self.made[result] = found
 
     def clipped(self, weight: Tensor) -> None:
-        """Note a table of vectors that have no norm above a number: their entries shrink."""
+        """Note an embedding with `max_norm`: as vectors get longer, their entries shrink."""
         if grown := self.grown("max_norm", weight.shape[-1]):
             self.trace.grows[self.stack[-1], "max_norm"] = -grown / 2
 
@@ -137,6 +136,7 @@ class Sizes:
         if name in PUT:
             numbers = [t for t in numbers if t in self.data or t in self.tags]
         size = STAYS
+        self.here = [self.flow.numbers[t] for t in tensors(out) if t in self.flow.numbers]
         if weight is not None:
             size = self._product(name, args, kwargs, weight)
         elif numbers:
@@ -165,7 +165,7 @@ class Sizes:
         if name in SOFTMAX:
             if first.dots is not None:
                 self.attended.append(first.dots)
-                self.attend(replace(first.dots, growth=first.growth + first.learned))
+                self.attend(replace(first.dots, growth=first.growth))
             if not first.summed or first.dots is None:
                 self.settle(first)
             return Size(-self.grown(name, args[0].shape[args[1]]), place=place, summed=True)
@@ -184,19 +184,14 @@ class Sizes:
                 data = given[0] not in self.tags
                 size = _times(*own) if data else _times(own[1], own[0])
                 learned = given[1] if data else given[0]
-                if learned in self.tags and learned.shape[-1] == 1:  # a temperature a head, say
-                    own_size = math.nan if learned.is_meta else float(learned.float().norm())
-                    growth = self.grown("learned", own_size / learned.numel() ** 0.5)
-                    return replace(size, learned=size.learned + growth)
+                if learned in self.tags and (learned.ndim < 2 or learned.shape[-1] == 1):
+                    return _by(size, self._begun(learned), place)  # a gain, a temperature a head
                 return size
             makers = frozenset() if first.makers & own[1].makers else first.makers
             growth = first.growth - own[1].growth
             return Size(growth, makers, place, first.dots, first.summed)
         if name in ("mul", "div"):
             factor = self._number(name, args, given[0])
-            if first.dots is None and any(isinstance(a, Tensor) and a in self.tags for a in args):
-                learned = first.learned + (factor if name == "mul" else -factor)
-                return replace(first, learned=learned, fresh=False)
             if name == "div" and args[0] is not given[0]:
                 return Size(factor - first.growth, first.makers, place, None, True)
             return _by(first, factor if name == "mul" else -factor, place)
@@ -210,22 +205,29 @@ class Sizes:
         return first
 
     def _number(self, name: str, args: Sequence, tensor: Tensor) -> float:
-        """How much a number grows that a tensor is multiplied with; one that is learned is the
-        model's, but on logits."""
+        """How much a number grows that a tensor is multiplied with."""
         if name not in ("mul", "div") or len(args) < 2:
             return 0.0
         other = args[1] if args[0] is tensor else args[0]
         learned = isinstance(other, Tensor) and other in self.tags
         if isinstance(other, Tensor) and other.ndim:
             return 0.0
-        if learned and tensor in self.tags:
+        if isinstance(other, Tensor) and (other in self.data or (learned and tensor in self.tags)):
             return 0.0
         return self.grown(name, number(other))
+
+    def _begun(self, learned: Tensor) -> float:
+        """How much the one value grows that what is learned begins with."""
+        if learned.is_meta:
+            return math.nan if learned.ndim > 1 else 0.0
+        with self.flow.pausing():
+            value = alike(learned)
+        return 0.0 if value is None else self.grown("learned", value)
 
     def _over(
         self, name: str, args: Sequence, tensor: Tensor, own: list, of: str | None, out: Any
     ) -> Size:
-        """A sum, or a norm, of entries."""
+        """The size of a sum, or a norm, over entries of a tensor."""
         entries = tensor.numel() / out.numel()
         if name in ("cumsum", "_cdist_forward"):
             entries = tensor.shape[args[1] if name == "cumsum" else -1]
@@ -238,12 +240,15 @@ class Sizes:
         return Size(size.growth + grown, size.makers, (self.stack[-1], name), dots, True)
 
     def sum(self, own: Sequence[Size]) -> Size:
-        """Of a sum: terms that grow alike do so together, and others have to stay."""
-        one = next((each.dots for each in own if each.dots is not None), None)
+        """The size of a sum of tensors: terms that grow alike do so, others have to stay."""
+        one = self._terms(own)
         sums = [each for each in own if each.summed and each.grows]
         if any(each.dots is not None for each in sums):  # logits and their mask, or distances
             most = max(sums, key=lambda each: each.growth)
-            return most if all(each.dots is not None for each in sums) else replace(most, dots=None)
+            if any(each.dots is None for each in sums):
+                return replace(most, dots=None)
+            apart = not most.growth - min(each.growth for each in sums) < 1e-3
+            return replace(most, dots=self._terms(sums), growth=math.nan if apart else most.growth)
         growth = [each.growth for each in own]
         if not max(growth) - min(growth) < 1e-3:
             for each in own:
@@ -253,8 +258,13 @@ class Sizes:
         together = frozenset().union(*makers) if all(makers) else frozenset()
         summed = any(each.summed for each in own)
         fresh = all(each.fresh for each in own)
-        size = Size(growth[0], together, own[0].place, one, summed, fresh)
-        return replace(size, learned=own[0].learned)
+        return Size(growth[0], together, own[0].place, one, summed, fresh)
+
+    def _terms(self, own: Sequence[Size]) -> Attention | None:
+        """The products of data with data that are terms of a sum, as one; None without any."""
+        found = [each.dots for each in own if each.dots is not None]
+        made = tuple(dict.fromkeys(number for each in found for number in each.made))
+        return replace(found[0], made=made) if found else None
 
     def _product(self, name: str, args: Sequence, kwargs: Mapping, weight: Tensor) -> Size:
         """A product with a weight, which is as large as what it reads; or a lookup."""
@@ -266,7 +276,7 @@ class Sizes:
         if lookup:
             return made
         pair = args[:2] if name == "convolution" else factors(name, args)
-        read = next((self._read(self.of(t)) for t in pair if t is not weight), STAYS)
+        read = next((self._of_weight_input(self.of(t)) for t in pair if t is not weight), STAYS)
         if read.grows:
             made.place = read.place
         made.growth += read.growth
@@ -276,9 +286,9 @@ class Sizes:
             bias = args[0]
         return made if bias is None else self.sum([made, self.of(bias)])
 
-    def _read(self, size: Size) -> Size:
-        """What a weight reads: it makes up for how that grows, where it has to, but for sums."""
-        size = self._met(size)
+    def _of_weight_input(self, size: Size) -> Size:
+        """The size of what a weight reads, which makes up for its growth unless it is of a sum."""
+        size = self._settle_if_fresh(size)
         if not size.grows or (size.summed and size.growth > 0):
             return self.settle(size)
         size.read = True
@@ -286,15 +296,16 @@ class Sizes:
             self._ask(size, math.nan)
         return size
 
-    def _met(self, size: Size) -> Size:
-        """What meets another: weights whose own numbers are on it are asked."""
+    def _settle_if_fresh(self, size: Size) -> Size:
+        """The size of a factor of a product of data: where a weight made it and numbers alone
+        changed it since, that weight is asked to make up for them (`settle`)."""
         return self.settle(size) if size.fresh and size.grows else size
 
     def _dots(self, name: str, args: Sequence, kwargs: Mapping, out: object) -> Size:
         """A product of data with data."""
         a, b = factors(name, args)
         over, both = self.grown(name, a.shape[-1]), [self.of(a), self.of(b)]
-        size = _times(*(both if over else map(self._met, both)))
+        size = _times(*(both if over else map(self._settle_if_fresh, both)))
         size.growth += over + self.grown("alpha", kwargs.get("alpha", 1.0))
         size.summed |= bool(over)
         size.place = self.stack[-1], name
@@ -302,26 +313,28 @@ class Sizes:
         return size if a is args[0] else self.sum([size, self.of(args[0])])
 
     def _noted(self, entries: int, out: object) -> Attention:
-        """A product of data with data, over so many entries."""
-        made = 0 if self.flow.paused else self.flow.number(tensors(out)[0])
-        return Attention(self.stack[-1], entries, 0.0, made)
+        """An `Attention` for a product of data with data that sums over so many entries."""
+        return Attention(self.stack[-1], entries, 0.0, (self.flow.number(tensors(out)[0]),))
 
     def meet(self, tensor: Tensor) -> None:
-        """Values of an attention meet each other."""
+        """Settle the values of an attention, which are factors of a product of data."""
         if tensor in self.data:
-            self.data[tensor] = self._met(self.data[tensor])
+            self.data[tensor] = self._settle_if_fresh(self.data[tensor])
 
-    def whole(self, parts: Sequence[Tensor], asked: float | None, made: int) -> None:
-        """An attention that is one operator, of queries, keys and values; these may have been
-        scaled before. made: the number of what it made."""
-        q, k, v = parts
+    def fused_attention(self, parts: Sequence[Tensor], asked: float | None, made: int) -> None:
+        """Note an attention that is one operator. parts: queries, keys, values, and what is added
+        to its logits. asked: its scale, None as usual. made: the number of what it made."""
+        q, k, v, *added = parts
         self.meet(v)
         n = q.shape[-1]
         over, both = self.grown("attention", n), [self.of(q), self.of(k)]
         growth = over + self.grown("attention scale", n**-0.5 if asked is None else asked)
-        growth += sum(each.growth for each in (both if over else map(self._met, both)))
-        learned = sum(each.learned for each in both)
-        self.attend(Attention(self.stack[-1], n, growth + learned, made))
+        growth += sum(each.growth for each in (both if over else map(self._settle_if_fresh, both)))
+        terms = [self.of(each) for each in added if self.of(each).dots is not None]
+        if any(not abs(each.growth - growth) < 1e-3 for each in terms):
+            growth = math.nan
+        more = self._terms(terms)
+        self.attend(Attention(self.stack[-1], n, growth, (made, *(more.made if more else ()))))
         if not over:
             self.settle(Size(growth, place=(self.stack[-1], "attention")))
 
@@ -332,7 +345,7 @@ class Sizes:
             self.trace.attention.append(found)
 
     def settle(self, size: Size) -> Size:
-        """Where a size has to stay: ask for what is missing. What it is from there on."""
+        """The size from where it has to stay; its weights, else `make`, are asked to see to it."""
         if self.flow.paused:
             return Size()
         self.trace.unseen |= math.isnan(size.growth)
@@ -346,6 +359,7 @@ class Sizes:
             self._ask(size, math.nan if size.read else size.growth)
         else:
             self.trace.grows[size.place] = size.growth
+            self.places.setdefault(size.place, set()).update(self.here)
         return Size(dots=size.dots)
 
     def _ask(self, size: Size, growth: float) -> None:
@@ -355,28 +369,32 @@ class Sizes:
 
     def end(self, outputs: Sequence[Tensor]) -> None:
         """At the end of a pass, with what the module returned; of features, as many as the width,
-        the size is for what takes them."""
+        the size is for what takes them. What no output is made of may grow, as distances may of
+        which the least is taken."""
+        for place, made in self.places.items():
+            if made and not made & self.flow.live:
+                del self.trace.grows[place]
         for tensor in outputs:
             if tensor in self.data and not self.grown("output", tensor.numel()):
                 self.settle(self.data[tensor])
+        attended = {number for each in self.attended for number in each.made}
         for size in self.settled:
             dots = size.dots
-            if dots is not None and not any(dots is each for each in self.attended):
+            if dots is not None and attended.isdisjoint(dots.made):
                 self.trace.grows[dots.module, "product of data with data"] = size.growth
 
 
 def _times(a: Size, b: Size) -> Size:
-    """Of a product of two, entry by entry."""
+    """The size of a product of two tensors, entry by entry."""
     makers = frozenset() if a.makers & b.makers else a.makers or b.makers
     place = a.place if a.grows else b.place
     dots = b.dots if a.dots is None else a.dots if b.dots is None else None
     summed = (a.summed and a.grows) or (b.summed and b.grows)
-    size = Size(a.growth + b.growth, makers, place, dots, summed)
-    return replace(size, learned=a.learned + b.learned)
+    return Size(a.growth + b.growth, makers, place, dots, summed)
 
 
 def _by(size: Size, growth: float, place: tuple[str, str]) -> Size:
-    """Of a product with a number."""
+    """The size of a tensor times a number whose logarithm grows so much."""
     if not growth:
         return size
     return replace(size, growth=size.growth + growth, place=place, read=False, asked=False)

@@ -21,23 +21,24 @@ class Use:
     """What one operator did with axes of a parameter.
 
     module: name of the innermost module it ran in. axes: axis -> SUM, KEEP, ... groups: a
-    convolution's, 1 for every other operator.
+    convolution's, 1 for every other operator. made: the number of its product (`tracing.flow`).
     """
 
     module: str
     axes: dict[int, str]
     groups: int = 1
+    made: int = 0
 
 
 @dataclass(frozen=True)
 class Attention:
     """Logits of q.k over `head_dim` entries. growth: of the logits (`tracing.sizes`). made: the
-    number of the product (`tracing.flow`)."""
+    numbers of the products that they are the sum of (`tracing.flow`)."""
 
     module: str
     head_dim: int
     growth: float
-    made: int = 0
+    made: tuple[int, ...] = ()
 
 
 @dataclass
@@ -47,11 +48,12 @@ class Trace:
     uses: parameter -> its uses, in the order of the pass. unknown: parameter -> operators that took
     it and are not known here. behind: parameter -> those whose products reach its own. attention:
     in order. branches: as `tracing.branches` finds them. flow: the operators (`tracing.flow`).
-    joined: parameter -> the sizes of what was put side by side and is what it sums over. By
+    joined: parameter -> the sizes of what was put side by side and is what it sums over. degrees:
+    parameter -> those of the weight that it is made to, in each. By
     `tracing.sizes`: numbers: (module, operator) -> those that sizes follow; and at the other width
     asked: (parameter, SUM or KEEP) -> how what it gives grows where it should not; grows: (module,
     operator) -> the same, of what no parameter makes up for; unseen: whether a number could not be
-    seen.
+    seen. normed: parameters that are divided by a norm of their own.
     """
 
     uses: dict[str, list[Use]]
@@ -61,10 +63,12 @@ class Trace:
     branches: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
     flow: Any = None
     joined: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    degrees: dict[str, dict[str, float]] = field(default_factory=dict)
     numbers: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     asked: dict[tuple[str, str], set[float]] = field(default_factory=dict)
     grows: dict[tuple[str, str], float] = field(default_factory=dict)
     unseen: bool = False
+    normed: set[str] = field(default_factory=set)
 
 
 def paired(

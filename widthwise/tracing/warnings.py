@@ -1,7 +1,7 @@
 """What a user should look at, a line each."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from widthwise.parametrization.rules import BOTTLENECK
@@ -12,8 +12,11 @@ from widthwise.tracing.uses import KEEP, SUM, Trace
 UNSEEN = "where its size should stay"
 
 
-def of_roles(found: Mapping[str, Found], attention: Sequence[Any]) -> Iterator[str]:
-    """What a user should look at."""
+def of_roles(
+    found: Mapping[str, Found], attention: Sequence[Any], inside: Collection[str]
+) -> Iterator[str]:
+    """Lines on roles that a user should look at, and that a plan deals with. inside: parameters
+    whose outputs one with a width reads."""
     by_exponent: dict[str, list[str]] = {}
     for each in attention:
         by_exponent.setdefault(f"{each.exponent:.2g}", []).append(each.place)
@@ -24,13 +27,13 @@ def of_roles(found: Mapping[str, Found], attention: Sequence[Any]) -> Iterator[s
                 f"{some(modules)}: head_dim grows and logits scale {scaled}, where muP takes "
                 "1/head_dim: a plan gives them a factor; or hold head_dim fixed and let heads grow"
             )
-    inside = [n for n, f in found.items() if f.role.kind == BOTTLENECK and not f.given]
-    if inside:
+    within = [n for n in found if n in inside and found[n].role.kind == "output"]
+    if within := [name for name in within if not found[name].given]:
         yield (
-            f"{some(inside)}: reads a width and writes none inside the network (key-value heads "
-            "held fixed, a router, a bottleneck): it starts as a hidden layer does, with a "
-            "readout's rate; implementations of muP differ there, and the kind output, by given=, "
-            "is a readout's start too"
+            f"{some(within)}: reads a width and writes none inside the network (key-value heads "
+            "held fixed, a router, a bottleneck): it is a readout, whose start is small; "
+            f"implementations differ there, and the kind {BOTTLENECK}, by given=, starts as a "
+            "hidden layer does, as all such did in 0.3"
         )
     for name, parameter in found.items():
         if parameter.tied and parameter.role.kind == "embedding":
@@ -44,13 +47,25 @@ def of_roles(found: Mapping[str, Found], attention: Sequence[Any]) -> Iterator[s
 
 
 def unmet(found: Mapping[str, Found], both: Any) -> Iterator[str]:
-    """What no plan makes up for. both: `Passes`."""
+    """Lines on what no plan makes up for, or may have wrong. both: `Passes`."""
+    if unused := [name for name, each in found.items() if not (each.used_in or each.given)]:
+        yield (
+            f"{some(unused)}: is never used in a forward pass on inputs, and its kind "
+            f"({found[unused[0]].role.kind}) is by its shape alone: give inputs that use it, or "
+            "given="
+        )
+    normed = both.traces[0].normed - both.inside
+    if normed := {name for name in normed if found[name].role.kind == "output"}:
+        yield (
+            f"{some(sorted(normed))}: is divided by its norm, so that what it gives is as large "
+            "whatever is drawn, and no table suits a readout that is: leave its norm out"
+        )
     yield from _of_joined(found, *both.traces)
     yield from _of_sizes(found, both.shapes[1], both.traces[1], both.widths[1] / both.widths[0])
 
 
 def _of_joined(found: Mapping[str, Found], base: Trace, wide: Trace) -> Iterator[str]:
-    """Of weights that sum over what grows beside what does not."""
+    """Lines on weights that sum over entries that grow in number and entries that do not."""
     for name, sizes in base.joined.items():
         others = wide.joined.get(name, ())
         held = [one for one, other in zip(sizes, others, strict=False) if one == other]
@@ -90,7 +105,8 @@ def _of_sizes(
             asked(name, acts, axes, each.shape, shapes[name], wide)
             for acts in (((KEEP,), (SUM,)) if apart else ((KEEP, SUM),))
         ]
-        if None in own or (each.role.own and each.constant not in (None, 0.0)):
+        stays = each.role.placed or each.constant is not None
+        if None in own or (any(own) and stays and each.constant != 0):
             yield (
                 f"{name}: numbers that change with the width are on some of what it gives {UNSEEN}"
                 ", and no one factor on its values makes up for them: hold them fixed in make"

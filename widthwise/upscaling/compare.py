@@ -79,7 +79,9 @@ class Reference:
         largest = max((float(g.abs().max()) for g in repeated.values()), default=0.0)
         for name, gradient in repeated.items():
             # A bias before a normalization has a gradient of 0 but for rounding.
-            off = self.off(growth[name].amid(theirs[name], 0.0), gradient, 1e-3 * largest)
+            off = self.off(
+                growth[name].with_new_entries(theirs[name], 0.0), gradient, 1e-3 * largest
+            )
             if off is not None:
                 return Difference(f"the gradient of {name}", off)
         return None
@@ -241,7 +243,7 @@ def alike(
         return wide, tensor
     factors = tuple(m // n for n, m in zip(tensor.shape, wide.shape, strict=True))
     growth = Growth(factors, (), block, by=by)
-    return growth.amid(wide, 0.0), growth.repeat(tensor)
+    return growth.with_new_entries(wide, 0.0), growth.repeat(tensor)
 
 
 def _weighing(

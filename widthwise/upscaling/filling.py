@@ -70,7 +70,7 @@ def _widen_parameters(model: nn.Module, wide: nn.Module, growth: Mapping[str, Gr
     for name, parameter in wide.named_parameters():
         value = growth[name].repeat(narrow[name].detach(), growth[name].weight)
         if growth[name].by == "shrink":
-            value = growth[name].amid(value, parameter.to(value.device, value.dtype))
+            value = growth[name].with_new_entries(value, parameter.to(value.device, value.dtype))
         _put(parameter, value)
         parameter.requires_grad_(narrow[name].requires_grad)
 
@@ -94,7 +94,7 @@ def _widen_buffers(
         value = made = buffer.to(source.device, source.dtype)
         if name not in kept:
             grown = Growth(factors, (), blocks[name], by=blocks.by)
-            value = grown.amid(grown.repeat(source), made)
+            value = grown.with_new_entries(grown.repeat(source), made)
         _put(buffer, value)
 
 

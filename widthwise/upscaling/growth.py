@@ -96,8 +96,8 @@ class Growth:
                 tensor = torch.cat(parts, axis) if len(parts) > 1 else parts[0]
         return tensor * scale if scale != 1 else tensor.clone()
 
-    def amid(self, old: torch.Tensor, new: torch.Tensor | float) -> torch.Tensor:
-        """A wide tensor with other new entries, of which there are none by "copies"."""
+    def with_new_entries(self, old: torch.Tensor, new: torch.Tensor | float) -> torch.Tensor:
+        """`old` with the entries of `new` where widening made new ones: none by "copies"."""
         if self.by == "copies" or math.prod(self.factors) == 1:
             return old
         shape = [n // k for n, k in zip(old.shape, self.factors, strict=True)]
@@ -108,7 +108,7 @@ class Growth:
         """The nearest repeated tensor: every block of copies replaced by its mean, new entries
         by 0."""
         if self.by != "copies":
-            return self.amid(tensor, 0.0)
+            return self.with_new_entries(tensor, 0.0)
         for axis, factor in enumerate(self.factors):
             if factor != 1:
                 parts = []

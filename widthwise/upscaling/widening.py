@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import nn
@@ -15,7 +15,7 @@ from torch import nn
 from widthwise.errors import UserError, did_you_mean
 from widthwise.optimizers.known import Update
 from widthwise.parametrization.plans import products
-from widthwise.printed import told
+from widthwise.printed import progress_printer
 from widthwise.tracing.multipliers import factor_on_logits
 from widthwise.tracing.passes import Passes, passes
 from widthwise.tracing.roles import Roles, roles_of
@@ -112,25 +112,10 @@ def widen(
     check_module(model)
     check_tolerance(tolerance)
     check_way(by, shrink, draw, scale_logits)
-    if inputs is None and not unchecked:
-        raise UserError(
-            "widen: give inputs, a batch on which the wide model is held against the narrow one; "
-            "or unchecked=True to go without"
-        )
-    if inputs is None and untie:
-        raise UserError("widen: untie needs inputs, which show what is a readout")
-    if inputs is None and scale_logits:
-        raise UserError("widen: scale_logits needs inputs, which show how logits scale")
-    make = make or getattr(model, "wider", None)
-    if make is None:
-        raise UserError("widen: give make=factor -> the same module `factor` times as wide")
-    make = of_factor(make)
-    of: Any = optimizer
-    several = isinstance(of, list | tuple)
-    optimizers = list(of) if several else [of]
-    if optimizer is not None:
-        check_covered(model, optimizers)
-    own = optimizers if optimizer is not None else []
+    if inputs is None:
+        _check_without_inputs(unchecked, untie, scale_logits)
+    make = _maker(model, make)
+    theirs = own = _optimizers(model, optimizer)
     pair = _pair(model, factor, make, inputs, given, draw)
     readouts: tuple[str, ...] = ()
     if untie:
@@ -151,14 +136,45 @@ def widen(
         carry_gradients(model, wide, growth)
     fill(model, wide, growth, kept, choice[1])
     growths = Growths(growth, wide, kept, *choice, roles, readouts)
-    if optimizer is None:
-        return wide, optimizer, growths
-    results = []
-    for theirs, each in zip(optimizers, own, strict=True):
+    results: list[Any] = []
+    for narrow, each in zip(theirs, own, strict=True):
         widened, origins = widen_optimizer(model, each, wide, growth, updates)
-        growths.note(theirs, widened, origins)
+        growths.note(narrow, widened, origins)
         results.append(widened)
-    return wide, type(of)(results) if several else results[0], growths
+    if isinstance(optimizer, list | tuple):
+        return wide, cast(Optimizers, type(optimizer)(results)), growths
+    return wide, cast(Optimizers, results[0] if results else None), growths
+
+
+def _maker(model: nn.Module, make: Callable[[Any], nn.Module] | None) -> Callable[..., nn.Module]:
+    """`make`, or else the module's own. Raises UserError where there is neither."""
+    make = make or getattr(model, "wider", None)
+    if make is None:
+        raise UserError("widen: give make=factor -> the same module `factor` times as wide")
+    return of_factor(make)
+
+
+def _optimizers(model: nn.Module, optimizer: Any) -> list[torch.optim.Optimizer]:
+    """The optimizers that are given, none of None. Raises UserError unless each parameter that is
+    trained is in one of them."""
+    if optimizer is None:
+        return []
+    found = list(optimizer) if isinstance(optimizer, list | tuple) else [optimizer]
+    check_covered(model, found)
+    return found
+
+
+def _check_without_inputs(unchecked: bool, untie: bool, scale_logits: bool) -> None:
+    """Raise UserError where a widening without inputs was not asked for, or cannot be."""
+    if not unchecked:
+        raise UserError(
+            "widen: give inputs, a batch on which the wide model is held against the narrow one; "
+            "or unchecked=True to go without"
+        )
+    if untie:
+        raise UserError("widen: untie needs inputs, which show what is a readout")
+    if scale_logits:
+        raise UserError("widen: scale_logits needs inputs, which show how logits scale")
 
 
 @dataclass(frozen=True)
@@ -284,7 +300,7 @@ def _told_by_inputs(
     disturb(narrow)  # what holds is of the module, and must hold for all values
     held = Reference(narrow, arguments, tolerance)
     failed: list[tuple[dict[str, Growth], Blocks, Difference]] = []
-    tell = told(None)
+    tell = progress_printer(None)
     for averaged, blocks in _choices(roles, readouts, narrow, other, arguments, averages, block):
         tell(f"widen: {len(failed)} ways to copy units were not the same function; the next")
         blocks = replace(blocks, by=by)

@@ -14,6 +14,10 @@ from repro.workflow.interrupt import Interrupt
 INTERRUPT = Interrupt()
 INTERRUPT.listen()  # before the other imports, which take a while
 
+from repro.workflow import bytecode
+
+bytecode.keep(Path(".snakemake", "bytecode"))
+
 from repro.errors import UserError, did_you_mean, nearest
 
 from repro.products import built, forecast, picture, published, run_table, summary
@@ -25,10 +29,12 @@ from repro.workflow.internals import (
     Call,
     ask_for_no_account,
     print_no_plans,
+    refused_in_extra,
     remember_signatures,
     retry_besides,
     say_why_groups_fail,
     submit_when_slurm_answers,
+    wait_for_a_place,
     watch_what_nobody_tells_of,
     targets,
 )
@@ -86,7 +92,7 @@ try:
     check_folders()
     for file in CALL.configfiles:
         settings.check_keys_once(file)
-    settings.check_literal(sys.argv[1:], config, discovery.dataset_names())
+    config.update(settings.as_typed(CALL.settings, discovery.dataset_names()))
     SUITE = Suite(settings.parse(config, discovery.dataset_names()))
     SELECTED, LEFT_OUT = SUITE.selected()
     SITE = cluster.load_site(Path(workflow.basedir, "profiles", "slurm"))
@@ -138,9 +144,10 @@ if IMAGE:
 
 MONITOR = Monitor(
     Path("logs"),
-    whole=LINES.whole if LINES else str,
+    overall=LINES.progress_line if LINES else str,
     longest=LINES.longest if LINES else str,
 )
+NOT_BEGUN = {}  # log of a job that Slurm did not begin -> why
 RESULTS = SUITE.paths.results.as_posix()
 CONFIG = f"--config {shlex.join(SUITE.config.arguments())}"
 PAGES = catalog.pages()
@@ -249,7 +256,9 @@ def tokenizing(wildcards):
     """The resources that a tokenizing job asks a cluster for."""
     corpus = getattr(discovery.dataset(wildcards.dataset), "CORPUS", None)
     embedded = SUITE.source(wildcards.dataset).kind == "embedded"
-    return cluster.tokenizing(corpus.shard_tokens if corpus and not embedded else 0, SITE)
+    return cluster.resources_to_tokenize(
+        corpus.shard_tokens if corpus and not embedded else 0, SITE
+    )
 
 
 def request(wildcards, attempt=1):
@@ -267,8 +276,10 @@ def request_of(study, cell, attempt):
 
 
 def turns_left(job):
-    """How often a training job will be queued again because it takes longer than a cluster lets a
-    job run (`cluster.Request.turns`)."""
+    """How often a job will be queued again because it takes longer than a cluster lets a job run
+    (`cluster.Request.turns`)."""
+    if job.rule.name == "tokenize":
+        return tokenizing(job.wildcards)["turns"] - 1
     return request(job.wildcards).turns - 1 if job.rule.name.startswith("train") else 0
 
 
@@ -297,9 +308,12 @@ def prepare_slurm():
         )
     if not shutil.which("sacct"):
         ask_for_no_account()
+    if fault := refused_in_extra(SITE.slurm_resources().get("slurm_extra", "")):
+        sys.exit(f"error: the site file: extra: {fault}")
     retry_besides(turns_left)
     say_why_groups_fail()
     submit_when_slurm_answers()
+    wait_for_a_place(NOT_BEGUN)
     watch_what_nobody_tells_of()
 
 
@@ -341,7 +355,9 @@ def refuse_unknown_targets():
             continue
         full = f"figures/{target.removeprefix('figures/')}.pdf"
         near = full if full in TARGETS else nearest(target, {*TARGETS, *makers})
-        hint = f"did you mean {near!r}?" if near else "`python -m repro show` names the figures"
+        hint = (
+            f"did you mean {near!r}?" if near else "`uv run python -m repro show` names the figures"
+        )
         sys.exit(f"error: unknown target {target}: {hint}")
 
 
@@ -353,7 +369,7 @@ def finish():
     if INTERRUPT.came:
         return
     logs = {Path(log) for job in CALL.to_run().values() for log in job.log}
-    for line in MONITOR.failures(logs):
+    for line in MONITOR.failures(logs - (LINES.told if LINES else set()), NOT_BEGUN):
         print(line, file=sys.stderr)
     jobs = CALL.built("publish")
     figures = {f"{job.wildcards.paper}/{job.wildcards.name}": done for job, done in jobs}

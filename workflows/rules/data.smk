@@ -28,5 +28,5 @@ rule tokenize:
         vocab_size=lambda wildcards: wildcards.tokens.split("-")[1],
         tokenizer=lambda wildcards: wildcards.tokens.split("-")[0],
     shell:
-        "python -P -m repro tokenize {wildcards.dataset:q} {params.vocab_size:q}"
+        "python -P -m repro fetch {wildcards.dataset:q} {params.vocab_size:q}"
         f" --tokenizer {{params.tokenizer:q}} {literal(CONFIG)} > {{log:q}} 2>&1"

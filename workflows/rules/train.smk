@@ -44,6 +44,7 @@ rule train:
         # Of a group the Slurm plugin begins one job after another: with one turn for all of them it
         # asks for the CPUs and the memory of the largest, and for the sum of their times.
         turn=1,
+        nodes=1,
         gpu=lambda wildcards: request(wildcards).gpus,
         cpus_per_task=lambda wildcards: request(wildcards).cpus,
         mem_mb=lambda wildcards, attempt: request(wildcards, attempt).mem_mb,

@@ -15,5 +15,5 @@ TIED, ATTENTION = mup.TIED, mup.ATTENTION
 def rules(family: str) -> dict[str, Rule]:
     """The rows of the table; q is the degree of the update in the gradient."""
     rows, mean = mup.rules(family), Power(n_in=-1)
-    output = rows["output"].behind(mean, DEGREE[family])
+    output = rows["output"].with_layer_factor(mean, DEGREE[family])
     return rows | {"output": replace(output, multiplier=mean)}

@@ -76,7 +76,7 @@ def verify_cell(suite: Suite, named: Sequence[str], show: Callable[[str], None])
     settings = {
         key for c in made for run in c["runs"] for key in run["axes"] | run.get("tuned", {})
     }
-    if found := misfit(new, _read(base.with_suffix(".csv").read_bytes()), settings, bool(why)):
+    if found := misfit(new, _parsed(base.with_suffix(".csv").read_bytes()), settings, bool(why)):
         raise UserError(f"{base}.csv: {found}" + (f"; {why}" if why else ""))
     within = f"within {TOLERANCE if why else ROUNDING:g}" + (f" ({why})" if why else "")
     return f"{base}.csv: its {len(new)} rows of {words}, are what is trained here, {within}"
@@ -137,10 +137,10 @@ def _rows(suite: Suite, figure_name: str, contents: Mapping[str, Sequence[Mappin
     figure = figure_named(figure_name)
     with called(figure_name, "reduce"):
         table = figure.reduce({s: f if len(f) else lacking for s, f in frames.items()})
-    return _read(as_csv(entry.named(suite.config.entry, table) if suite.config.entry else table))
+    return _parsed(as_csv(entry.named(suite.config.entry, table) if suite.config.entry else table))
 
 
-def _read(data: bytes) -> "pd.DataFrame":
+def _parsed(data: bytes) -> "pd.DataFrame":
     import pandas as pd
 
     return pd.read_csv(BytesIO(data))
@@ -171,8 +171,9 @@ def misfit(new, old, settings: set[str], roughly: bool) -> str:
     return difference(new[measured].reset_index(drop=True), there[measured], tolerance)
 
 
-def shown(text: str) -> None:
-    """Print a text; at a terminal ask whether to go on where it is a file's."""
+def print_or_ask(text: str) -> None:
+    """Print a text. Where it says that a file is carried out now, ask at a terminal whether to go
+    on; raises UserError where the answer is no."""
     print(visible(text), flush=True)
     if "carried out now" in text.partition("\n")[0] and sys.stdin.isatty():
         with suppress(EOFError):

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from repro.products.anew import misfit
+from repro.products.retrain_cell import misfit
 from repro.products.verify import ROUNDING, TOLERANCE
 
 SETTINGS = {"lr", "seed"}
