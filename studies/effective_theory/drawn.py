@@ -66,7 +66,7 @@ class Drawn:
 
 REDUCED = Drawn(
     settings=dict(vit.REDUCED.settings) | {"model.width": 32} | length(4, 64),
-    seeds=of_arm("effective_theory", "positions-settings", 24),
+    seeds=of_arm("effective_theory", "positions-settings", 48),
     population=POPULATION,
 )
 # Around ViT-B/16, at the paper's own length and images a step.

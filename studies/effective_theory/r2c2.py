@@ -8,6 +8,7 @@ reduced BART's standard sweep selected (2^-7), as 7e-4 is 0.7 times 1e-3.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from repro.core.seeds import of_arm
 from repro.core.study import Stage, studies
 from studies.effective_theory import _bart
 from studies.effective_theory._bart import (
@@ -78,7 +79,7 @@ REDUCED = Untuned(
         settings=SMALL,
     ),
     rate=0.7 * 2.0**-7,
-    seeds=[0, 1],
+    seeds=of_arm("effective_theory", "fig5", 12),
 )
 SMOKE = Untuned(
     network=Network(

@@ -13,7 +13,7 @@ from repro.core.study import Stage, studies
 from studies.embedding_lr._decoder import CHOSEN_AS_PRINTED, PAPER, REDUCED, SMOKE
 from studies.embedding_lr.figure3 import AS_PRINTED
 
-RATES = [0.05, 0.1, 0.2, 0.4, 0.8]  # times 1/d
+RATES = [0.2 * 2.0**k for k in range(-4, 5)]  # times 1/d; around the printed 0.2
 
 
 @dataclass(frozen=True, kw_only=True)

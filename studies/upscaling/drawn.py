@@ -88,7 +88,7 @@ class Drawn:
     rounds: int = 3
 
 
-REDUCED = Drawn(seeds=of_arm("upscaling", "settings", 24))
+REDUCED = Drawn(seeds=of_arm("upscaling", "settings", 56))
 SCALES = {
     "smoke": replace(
         REDUCED,
