@@ -97,8 +97,8 @@ REDUCED = Swept(
     ),
     rates=octaves(-10, -6),  # of strategies that are none of the two
     own_rates={"standard": octaves(-8, -6), "neural-tangent": octaves(-9, -7)},
-    seeds=of_arm("effective_theory", "fig3-half", 10),
-    best_seeds=of_arm("effective_theory", "fig4", 24),
+    seeds=of_arm("effective_theory", "fig3-half-again", 10),
+    best_seeds=of_arm("effective_theory", "fig4-again", 24),
 )
 SMOKE = Swept(
     network=Network(

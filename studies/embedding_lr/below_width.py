@@ -16,7 +16,9 @@ STUDY = Study(
     grid={"case": below(WIDTHS), "seed": [*range(105, 116)]},  # of `decoder_step`'s `claimed`
     scales={
         "smoke": Scale(SMOKE, {"case": below([48, 64]), "seed": [0, 1]}, ("case", *JOB)),
-        "reduced": Scale(grid={"seed": of_arm("embedding_lr", "below-width", 12)}, same_job=JOB),
+        "reduced": Scale(
+            grid={"seed": of_arm("embedding_lr", "below-width-again", 12)}, same_job=JOB
+        ),
         "workstation": Scale(same_job=JOB),
         "paper": Scale(same_job=JOB),
     },

@@ -51,7 +51,7 @@ REDUCED = replace(
     width_and_vocabulary.REDUCED,
     widths=[16, 32, 64],
     lr=octaves(-6, -2),
-    seeds=of_arm("embedding_lr", "settings", 28),
+    seeds=of_arm("embedding_lr", "settings-again", 28),
     rounds=4,
     population=POPULATION,
     same_job=("size", "lr.embedding"),

@@ -77,8 +77,10 @@ REDUCED = Pretraining(
     settings=ALIKE,
     sizes=[size(32), size(64)],
     rates=[octaves(-7, -5.5, 0.5), octaves(-7.5, -6, 0.5)],
-    tuning=of_arm("embedding_lr", "fig4-rate", 2),
-    long=Runs(seeds=of_arm("embedding_lr", "fig4-pretraining", 10), ratios=[*PAIR, sqrt_d(8.0)]),
+    tuning=of_arm("embedding_lr", "fig4-rate-again", 2),
+    long=Runs(
+        seeds=of_arm("embedding_lr", "fig4-pretraining-again", 10), ratios=[*PAIR, sqrt_d(8.0)]
+    ),
     ratios=Runs(seeds=[], ratios=[sqrt_d(2.0**k) for k in (-1, 1, 2, 4, 5)], settings=NO_TEXT),
     same_job=("seed",),
 )

@@ -13,7 +13,7 @@ from studies.upscaling._protocol import own_bases, stages
 
 SCALES = gpt2.SCALES | {
     "smoke": own_bases(gpt2.SMOKE),
-    "reduced": replace(own_bases(gpt2.REDUCED), seeds=of_arm("upscaling", "own-gpt2", 5)),
+    "reduced": replace(own_bases(gpt2.REDUCED), seeds=of_arm("upscaling", "own-gpt2-again", 5)),
 }
 STAGES = studies(
     "warm_start",

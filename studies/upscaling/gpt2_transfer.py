@@ -39,10 +39,10 @@ REDUCED = Transfer(
     fixed_level=0.25,
     arms={
         "narrow": Arm(
-            widths=[16], seeds=of_arm("upscaling", "rate-gpt2-narrow", 16), lr=octaves(-7, -3)
+            widths=[16], seeds=of_arm("upscaling", "rate-gpt2-narrow-again", 16), lr=octaves(-7, -3)
         ),
         "wide": Arm(
-            widths=[128], seeds=of_arm("upscaling", "rate-gpt2-wide", 6), lr=octaves(-6, -3)
+            widths=[128], seeds=of_arm("upscaling", "rate-gpt2-wide-again", 6), lr=octaves(-6, -3)
         ),
     },
 )

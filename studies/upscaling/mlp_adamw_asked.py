@@ -13,7 +13,7 @@ from studies.upscaling import mlp_adamw
 from studies.upscaling._mlp import CHOSEN, DEPARTURES
 from studies.upscaling._protocol import stages
 
-JUDGED = of_arm("upscaling", "asked-mlp", 6)
+JUDGED = of_arm("upscaling", "asked-mlp-again", 6)
 REDUCED = replace(
     mlp_adamw.REDUCED,
     small=64,

@@ -13,7 +13,7 @@ from studies.upscaling._protocol import own_bases, stages
 # On a workstation 1.4 hours.
 SCALES = resnet.SCALES | {
     "smoke": own_bases(resnet.SMOKE),
-    "reduced": replace(own_bases(resnet.REDUCED), seeds=of_arm("upscaling", "own-resnet", 4)),
+    "reduced": replace(own_bases(resnet.REDUCED), seeds=of_arm("upscaling", "own-resnet-again", 4)),
 }
 STAGES = studies(
     "warm_start",
