@@ -34,7 +34,8 @@ class Vit:
     rounds: how many times a search may grow.
     search_seeds: of the searches of the two compared. further_seeds: of other strategies'.
     control_search_seeds: of the controls'.
-    best_seeds, fresh_seeds, printed_seeds, long_seeds: of the stages of these names.
+    best_seeds, fresh_seeds, printed_seeds, long_seeds: of the stages of these names. order_seeds:
+    of fresh, of further strategies.
     control_seeds: of controls; where there are no runs as printed, those of best stand beside them.
     head_seeds, control_long_seeds: of the head's controls, and of order_one_long.
     jobs: what one job trains: a whole "stage"; the "seeds" of a point; a "run".
@@ -56,6 +57,7 @@ class Vit:
     control_search_seeds: Sequence[int] = ()
     best_seeds: Sequence[int] = ()
     fresh_seeds: Sequence[int] = ()
+    order_seeds: Sequence[int] = ()
     printed_seeds: Sequence[int] = ()
     long_seeds: Sequence[int] = ()
     control_seeds: Sequence[int] = ()

@@ -9,6 +9,7 @@ from figures.effective_theory import _vit, fig1, fig2
 from repro.core import discovery
 from repro.core.spec import lookup
 from repro.verdicts.drawing import plt
+from repro.verdicts.power import NO_EFFECT, SIDES, SIGN
 from studies.effective_theory import vit
 from studies.effective_theory._strategies import STRATEGIES, matrix_factor
 from widthwise.parametrization import Role
@@ -233,6 +234,32 @@ def test_the_order_needs_both_ends():
     assert row["measured"] == pytest.approx(10) and row["status"] == READ
     swapped = table(EQUAL | {"hybrid": 0.6, "maximal-update": 0.8})
     assert verdicts("fig2", swapped)["fig2.order"]["measured"] == pytest.approx(-10)
+
+
+def test_seeds_that_no_run_had_judge_the_order_where_all_four_have_them():
+    seen, fresh = ({"hybrid": top, "maximal-update": 1.4 - top} for top in (0.8, 0.75))
+    data = table(EQUAL | seen)
+    judging = table(EQUAL | fresh, seeds=(20, 21, 22)).replace({"part": {"best": "fresh"}})
+    judging = judging[judging["part"] == "fresh"]
+    both = pd.concat([data, judging])
+    assert verdicts("fig2", both)["fig2.order"]["measured"] == pytest.approx(5)
+    two = pd.concat([data, judging.query("strategy in @vit.COMPARED")])
+    assert verdicts("fig2", two)["fig2.order"]["measured"] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("law", SIGN.names)
+def test_a_law_of_the_order_has_the_paper_s_its_reverse_or_none(law):
+    tops = {"hybrid": 0.6, "neural-tangent": 0.65, "standard": 0.7, "maximal-update": 0.75}
+    drawn = fig2.simulate(law, table(tops), "reduced", np.random.default_rng(0))
+    found = {
+        name: _vit.top1(_vit.rows_of(drawn, name, "best")).mean()
+        for name in ("hybrid", "neural-tangent", "standard", "maximal-update")
+    }
+    steps = -np.diff([*found.values()])
+    if law == NO_EFFECT:
+        np.testing.assert_allclose(steps, 0, atol=0.02)  # seeds are drawn anew
+    else:
+        assert (np.sign(steps) == SIDES[law]).all()
 
 
 def of_two_scales(data):
