@@ -52,7 +52,7 @@ PRINTED = replace(
     widths=[16, 64],
     seeds=of_arm("embedding_lr", "init", 4),
 )
-HIGH, LOW = (replace(PRINTED, lr=octaves(*ends)) for ends in ((-8, 2), (-9, 1)))
+HIGH, LOW = (replace(PRINTED, lr=octaves(*ends)) for ends in ((-7, 0), (-8, 0)))
 TINY = replace(width_and_vocabulary.SMOKE, lr=octaves(-6, 2, 4))
 NONE = without(width_and_vocabulary.REDUCED)
 SHORT = replace(width_and_vocabulary.WORKSTATION, lr=octaves(-8, -1))
