@@ -93,7 +93,7 @@ if __name__ == "__main__":
     plan = ww.plan(model, roles, "muP").init_()
     for line in plan.factors:
         print(line)
-    optimizer = torch.optim.AdamW(plan.groups(lr=0.004, weight_decay=0.1))
+    optimizer = torch.optim.AdamW(plan.groups(lr=0.004, weight_decay=0.1), lr=0.004)
     for name in ("muP", "SP"):
         check = ww.coordinate_check(make, name, batches, WIDTHS, lr=0.004, seeds=3)
         print(f"{name}: {check.reason}")

@@ -60,7 +60,7 @@ if __name__ == "__main__":
     roles = ww.roles(make, BASE, x)
     print(roles)
     model = make(BASE)
-    optimizer = torch.optim.AdamW(ww.plan(model, roles, "muP").groups(lr=0.003))
+    optimizer = torch.optim.AdamW(ww.plan(model, roles, "muP").groups(lr=0.003), lr=0.003)
     print("narrow, first steps ", shown(steps(model, optimizer, 4)))
 
     wide, wide_optimizer, _ = ww.widen(model, optimizer, 2, lambda k: make(BASE * k), x)
