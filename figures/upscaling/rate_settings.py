@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from repro.core.study import OVERNIGHT
 from repro.verdicts import settings
 from repro.verdicts.answers import TOLERANCE, within
 from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
@@ -67,7 +68,7 @@ FIGURE = Figure(
         "slopes lie (Ma et al., Figure 3; Section 4)."
     ),
     studies=(STUDY,),
-    answers=ASKED.answers({"reduced": within(0, WITHIN, TOLERANCE, QUARTER)}),
+    answers=ASKED.answers({"reduced": within(0, WITHIN, TOLERANCE, QUARTER)}, share_at=OVERNIGHT),
     laws=dict.fromkeys(ASKED.laws, Laws(AS_CLAIMED, ("SP",))),
     reduce=reduce,
     measure=measure,

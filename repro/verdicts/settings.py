@@ -129,8 +129,16 @@ class Asked:
     choices: Collection[str]
     kind: str = TRAINING
 
-    def answers(self, mean: Mapping[str, Expectation | None], unit: str = "") -> tuple[Answer, ...]:
-        """Tests of the share, above one half, and of the mean, with its bounds; and readings."""
+    def answers(
+        self,
+        mean: Mapping[str, Expectation | None],
+        unit: str = "",
+        share_at: str = "reduced",
+    ) -> tuple[Answer, ...]:
+        """Tests of the share, above one half, and of the mean, with its bounds; and readings.
+
+        share_at: the smallest scale whose settings are enough to tell the share.
+        """
         per = f", {unit}" if unit else ""
         of_share = Test(
             id=f"{self.figure}.share",
@@ -138,7 +146,7 @@ class Asked:
             statement=self.statement,
             column="in how many settings",
             quantity=f"share of drawn settings in which {self.says}",
-            expected={"reduced": above(0.5, OURS, "in most settings")},
+            expected={share_at: above(0.5, OURS, "in most settings")},
         )
         of_mean = Test(
             id=f"{self.figure}.mean",
