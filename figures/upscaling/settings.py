@@ -6,6 +6,7 @@ import numpy as np
 
 from repro.core.names import StageName
 from repro.core.spec import override
+from repro.core.study import OVERNIGHT
 from repro.tasks import TASKS
 from repro.verdicts import settings
 from repro.verdicts.answers import CONTROL, below
@@ -109,7 +110,7 @@ FIGURE = Figure(
         "Ma et al., Section 4 and Appendix F.4)."
     ),
     studies=(STUDY,),
-    answers=ASKED.answers({"reduced": below(0)}),
+    answers=ASKED.answers({OVERNIGHT: below(0)}, share_at=OVERNIGHT),
     laws=ASKED.laws,
     reduce=reduce,
     measure=measure,

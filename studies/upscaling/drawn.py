@@ -88,7 +88,7 @@ class Drawn:
     rounds: int = 3
 
 
-REDUCED = Drawn(seeds=of_arm("upscaling", "settings", 56))
+REDUCED = Drawn(seeds=of_arm("upscaling", "settings", 24))
 SCALES = {
     "smoke": replace(
         REDUCED,
@@ -99,7 +99,7 @@ SCALES = {
         rounds=0,
     ),
     "reduced": REDUCED,
-    "overnight": replace(REDUCED, seeds=of_arm("upscaling", "settings-overnight", 56)),
+    "overnight": replace(REDUCED, seeds=of_arm("upscaling", "settings-overnight", 64)),
     "paper": replace(
         REDUCED,
         seeds=[*range(24)],
