@@ -10,8 +10,9 @@ embedding's learning rate n times higher, which is its ratio to the matrices' ra
 neural-tangent. positions_lowered: neural-tangent, with the matrices' factor for the positional
 embedding. bias_off: the head's bias stays 0.
 Controls (ours). fresh, at reduced scale in place of best, overnight beside it: with the seeds that
-judge, the two compared, overnight all; printed: the two with the seeds of footnote 44's runs. head, but at paper scale, where it is
-best: the head's learning rate over the matrices' is (n / n_out)^1/2 of the paper's 768 and 1,000.
+judge, the two compared, overnight all; printed: the two with the seeds of footnote 44's runs. head,
+but at paper scale, where it is best: the head's learning rate over the matrices' is (n / n_out)^1/2
+of the paper's 768 and 1,000.
 order_one: positions begin with standard deviation 1 instead of 0.02, which footnote 39 calls as
 acceptable, at the optimum of a search of their own; head_order_one: both. order_one_long, where
 runs are short: three times the epochs.
