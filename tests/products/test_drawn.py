@@ -148,8 +148,10 @@ def test_a_population_is_trained_and_told_from_end_to_end():
 
 
 @pytest.mark.slow
-def test_a_setting_with_nothing_to_be_tuned_by_is_kept_as_diverged():
-    """Every rate that is tried blows up, so that no job can choose one; the call goes on."""
-    rates = "[rates]\nlevels.low = {rates = [0.01, 0.02]}\nlevels.high = {rates = [1e30, 2e30]}\n"
-    lines = [*lines_of(f"{rates}why = 'x'", "smoke", "upscaling/fig2.upscaled-wins-mlp")]
+def test_a_setting_with_nothing_to_start_from_is_kept_as_diverged():
+    """The base of one blows up, so that no job can widen it; the call goes on."""
+    base = "[base]\nlevels.low = {base_lr = 0.01}\nlevels.high = {base_lr = 1e30}\nwhy = 'x'"
+    lines = [*lines_of(base, "smoke")]
     assert any("no effect in 1: diverged" in line for line in lines)
+    rows, _ = written()
+    assert {row["base"]: row["why"] == "diverged" for row in rows} == {"low": False, "high": True}
