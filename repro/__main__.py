@@ -153,6 +153,8 @@ def add_try(added: argparse.ArgumentParser) -> None:
     """What a test is tried with."""
     words = "of the models that its quantity is of; what hangs on them goes along"
     added.add_argument("--widths", nargs="+", default=[], metavar="N", help=words)
+    words = "TOML file of settings: so many as --seeds says, default 16, are drawn, a seed each"
+    added.add_argument("--population", default="", metavar="FILE", help=words)
     words = "how many, of no record; default: the study's own"
     added.add_argument("--seeds", default="", metavar="N", help=words)
     words = "learning rates"

@@ -266,7 +266,7 @@ def new(suite: "Suite", arguments: Namespace) -> str:
 
 def try_(suite: "Suite", arguments: Namespace) -> None:
     """One test with your settings: its price, its runs, and what came out beside the record."""
-    from repro.products import beside, tried
+    from repro.products import beside, drawn, tried
 
     lists = {name: tried.numbers(f"--{name}", getattr(arguments, name)) for name in AXES}
     counts = {
@@ -276,11 +276,16 @@ def try_(suite: "Suite", arguments: Namespace) -> None:
     }
     asked: dict[str, Any] = {**lists, **counts, "changes": tried.changes(arguments.set)}
     asked["optimizer"] = arguments.optimizer
+    if arguments.keep and arguments.population:
+        raise UserError("--keep: writes no population; leave --population out")
     if arguments.keep:
         from repro.authoring import new
 
         settings = tried.planned(suite, arguments.test, **asked).settings
         lines = iter(new.kept(arguments.keep, settings, arguments.dry_run))
+    elif arguments.population:
+        file, dry = arguments.population, arguments.dry_run
+        lines = drawn.carried_out(suite, arguments.test, file, dry, **asked)
     else:
         lines = beside.carried_out(suite, arguments.test, arguments.dry_run, **asked)
     for line in lines:

@@ -107,10 +107,10 @@ def check(arguments: Namespace) -> str:
 def transfer(arguments: Namespace) -> str:
     """What is lost where a model is tuned narrow and trained wide."""
     # The file is one that `check` takes; `batches` must be a function of the seed. Where it has
-    # them, RATES and WEIGHT_DECAYS are tried at the least width. One thread unless more are asked
-    # for:
-    # of a small model a second saves little, and where another process has its core, torch's
-    # threads wait for each other (a step of a GRU of width 128: 0.3 s instead of 0.012).
+    # them, RATES and WEIGHT_DECAYS are tried at the least width, and SETTINGS are further ones.
+    # One thread unless more are asked for: of a small model a second saves little, and where
+    # another process has its core, torch's threads wait for each other (a step of a GRU of width
+    # 128: 0.3 s instead of 0.012).
     import torch
 
     if arguments.threads < 1:
@@ -135,6 +135,7 @@ def transfer(arguments: Namespace) -> str:
             depths=arguments.depths,
             tune={"lr": rates, "weight_decay": decays},
             seeds=arguments.seeds,
+            settings=defined.get("SETTINGS", ()),
             progress=_progress,
             **options,
         )

@@ -38,12 +38,14 @@ def has(study: Study, scale: str) -> bool:
     return scale in study.scales and all(len(at(study, scale, axis)) for axis in study.grid)
 
 
-def seeded(studies: Mapping[str, Study], scale: str, number: int) -> dict[str, Study]:
+def seeded(
+    studies: Mapping[str, Study], scale: str, number: int, begin: int = 0
+) -> dict[str, Study]:
     """Every stage on so many seeds of no record, but for one that only tunes, which keeps their
     number. Stages that share seeds, or of which one takes from the run of its own seed in the
-    other, go on sharing them."""
-    if not 1 <= number <= BLOCK:
-        raise UserError(f"--seeds {number}: give a number from 1 to {BLOCK}")
+    other, go on sharing them. begin: which of these seeds is the first."""
+    if not 1 <= begin + number <= BLOCK:
+        raise UserError(f"--seeds {begin + number}: give a number from 1 to {BLOCK}")
     tuning = {
         f"{StageName.parse(name).module}/{value.stage}"
         for name, study in studies.items()
@@ -64,7 +66,7 @@ def seeded(studies: Mapping[str, Study], scale: str, number: int) -> dict[str, S
     groups.sort(key=lambda each: min(order.index(name) for name in each[0] if name in order))
     found = dict(studies)
     for place, (names, _) in enumerate(groups):
-        first = FIRST_SEED + BLOCK * place
+        first = FIRST_SEED + BLOCK * place + begin
         for name in names & having.keys():
             its = len(at(having[name], scale, "seed")) if name in tuning else number
             found[name] = with_grid(found[name], scale, {"seed": [*range(first, first + its)]})

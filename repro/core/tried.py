@@ -24,7 +24,7 @@ FILE = "settings.json"
 # Its file: the fields of `Tried`.
 SEVERAL = {"stages": list[str], "widths": list[float], "rates": list[float]}
 KIND = {"figure": str, "test": str, "seeds": int, "steps": int, "optimizer": str, "changes": dict}
-KIND |= SEVERAL
+KIND |= {"first": int, **SEVERAL}
 DEFAULT = "reduced"
 
 
@@ -33,8 +33,9 @@ class Tried:
     """A test under other settings; what is not given is the study's own.
 
     figure: `<paper>/<figure>`. test: its id. stages: those that it is measured of.
-    widths: in its quantity's units. seeds: how many, of no record. rates: learning rates. steps: of
-    a run. optimizer: its name. changes: field of a design, or dotted setting -> value.
+    widths: in its quantity's units. seeds: how many, of no record; first: which of these is the
+    first. rates: learning rates. steps: of a run. optimizer: its name. changes: field of a design,
+    or dotted setting -> value.
     """
 
     figure: str
@@ -42,6 +43,7 @@ class Tried:
     stages: Sequence[str]
     widths: Sequence[float] = ()
     seeds: int = 0
+    first: int = 0
     rates: Sequence[float] = ()
     steps: int = 0
     optimizer: str = ""
@@ -70,7 +72,7 @@ class Tried:
         if self.optimizer:
             found = axes.by(found, scale, self.optimizer)
         if self.seeds:
-            found = axes.seeded(found, scale, self.seeds)
+            found = axes.seeded(found, scale, self.seeds, self.first)
         if self.rates:
             found = axes.rated(found, self.stages, scale, self.rates)
         if self.steps:

@@ -4,6 +4,7 @@ What is made
   run_table.py    a figure's table of runs
   alone.py        which stages of its figure a test is measured of
   tried.py        a test under a reader's settings: planned, run and measured
+  drawn.py        a test over a reader's population of settings
   picture.py      a figure's files, made of its runs, and their key
   gate.py         what others may have written of a figure, read and held
   published.py    a picture's files, held against their manifest, copied to figures/

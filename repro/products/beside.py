@@ -1,7 +1,7 @@
 """What `repro try` says and leaves: what a try came to beside what is on record."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,47 +36,61 @@ from repro.verdicts.words import OUTSIDE
 NO_VERDICT = "a try says whether runs of your settings agree; a verdict is what is registered"
 
 
-def carried_out(base: Suite, word: str, dry: bool = False, **asked: Any) -> Iterator[str]:
+def carried_out(base: Suite, word: str, dry: bool = False, **given: Any) -> Iterator[str]:
     """What will run and its price, then, once it ran, the statement, in lines."""
     enter()
-    found = planned(base, word, **asked)
+    found = planned(base, word, **given)
     yield from ahead(found)
     if dry:
         return
-    came = None
-    while came is None:
+    found, came = yield from outcome(base, word, found)
+    lines = [*statement(found, came)]
+    yield from lines
+    yield from (f"  {FOLDER / path}" for path in kept(found, came, lines))
+
+
+def outcome(base: Suite, word: str, found: Try) -> Generator[str, None, tuple[Try, Came]]:
+    """Run a try, with the stages that its test turns out to hang on too; returns it and what it
+    came to. Raises UserError where not all runs were made."""
+    while True:
         if status := run(found):
             raise UserError(
                 f"{found.settings.test}: not all runs were made (Snakemake ended with {status}); "
                 "what was is kept, and the same command again goes on"
             )
         try:
-            came = measured(found)
+            return found, measured(found)
         except alone.NeedsMore as more:  # as the runs of the way that came out best
             yield f"{more}"
             every = (*found.settings.stages, *more.stages)
             found = planned_of(base, word, replace(found.settings, stages=every))
             yield from ahead(found)
-    lines = [*statement(found, came)]
-    yield from lines
-    yield from (f"  {FOLDER / path}" for path in kept(found, came, lines))
 
 
 def statement(found: Try, came: Came) -> Iterator[str]:
     """What came out beside what is on record, in lines."""
-    test, scale = found.test, found.own.config.scale
-    yield f"{word_of(found)}: {test.column}"
-    held = bound(test, scale)
-    where = "" if test.at(scale) else f", as at {min(test.bounds, key=SCALES.index)} scale"
-    yield f"  {test.quantity}; expected {held}{where}"
-    yield f"  {'yours':10} {_number(came.measurement)}  {words_of(came)}"
+    yield from asked(found)
+    yield f"  {'yours':10} {in_digits(came.measurement)}  {words_of(came)}"
     seeds = sorted({r.spec["seed"] for c in _flat(found) for r in c.runs if "seed" in r.spec})
     yield f"  {'':10} {in_words(found)}; seeds {few([str(seed) for seed in seeds])}"
     for broken in came.broken:
         yield f"  {'':10} {OUTSIDE}: {broken}"
+    yield from recorded(found)
+
+
+def asked(found: Try) -> Iterator[str]:
+    """The test, and what is expected of it, in lines."""
+    test, scale = found.test, found.own.config.scale
+    yield f"{word_of(found)}: {test.column}"
+    where = "" if test.at(scale) else f", as at {min(test.bounds, key=SCALES.index)} scale"
+    yield f"  {test.quantity}; expected {bound(test, scale)}{where}"
+
+
+def recorded(found: Try) -> Iterator[str]:
+    """What is on record of the test, in lines, and that a try is no verdict."""
     for row in on_record(found):
-        its = _of_record(row)
-        yield f"  {'on record':10} {_number(its)}  {row['status']} ({row['scale']}, {row['data']})"
+        its, where = in_digits(of_record(row)), f"({row['scale']}, {row['data']})"
+        yield f"  {'on record':10} {its}  {row['status']} {where}"
     yield f"  {NO_VERDICT}"
 
 
@@ -96,7 +110,7 @@ def _flat(found: Try) -> list[Cell]:
     return [cell for cells in found.cells.values() for cell in cells]
 
 
-def _of_record(row: FiledTest) -> Measurement:
+def of_record(row: FiledTest) -> Measurement:
     """What a record measured."""
     ends = (math.nan if end is None else end for end in (row["low"], row["high"]))
     value = math.nan if row["measured"] is None else row["measured"]
@@ -104,7 +118,7 @@ def _of_record(row: FiledTest) -> Measurement:
     return Measurement(value, low, high, row["n"])
 
 
-def _number(its: Measurement) -> str:
+def in_digits(its: Measurement) -> str:
     """A measurement in words, its interval and how many seeds."""
     if not math.isfinite(its.value):
         return f"no number, n = {its.n}"
@@ -135,7 +149,7 @@ def draw(found: Try, came: Came, file: Path) -> None:
     held = bound(found.test, found.own.config.scale)
     rows = [("yours", came.measurement, "C0")]
     for row in on_record(found):
-        its = _of_record(row)
+        its = of_record(row)
         rows.append((f"on record, {row['scale']}", its, "0.3"))
     told = [(y, row) for y, row in enumerate(rows) if math.isfinite(row[1].value)]
     for y, (_, its, color) in told:

@@ -200,7 +200,6 @@ def ahead(found: Try) -> Iterator[str]:
     """What will run and what it costs, in lines."""
     own, scale = found.own, found.own.config.scale
     runs = [run for cell in found.every for run in cell.runs]
-    left = [cell for cell in found.every if not own.paths.cell(cell).exists()]
     yield f"{found.settings.test}, {scale} scale, {own.label} data: {in_words(found)}"
     for stage in dict.fromkeys(alone.stage_of(cell.study) for cell in found.every):
         its = [r for c in found.every if alone.stage_of(c.study) == stage for r in c.runs]
@@ -211,15 +210,26 @@ def ahead(found: Try) -> Iterator[str]:
         if {run.id for cell in without.every for run in cell.runs} == {run.id for run in runs}:
             yield f"  --set {key} changes nothing of this"
     discovery.put(found.settings.studies(scale))
-    words = f"  {len(runs)} runs in {len(found.every)} jobs"
+    yield cost([found])
+
+
+def cost(founds: Sequence[Try]) -> str:
+    """How many runs in how many jobs, and what those to be done take, a try after the other. What
+    several share is made once."""
+    places = {found.own.paths.cell(cell): (found, cell) for found in founds for cell in found.every}
+    left = [pair for path, pair in places.items() if not path.exists()]
+    words = f"  {sum(len(cell.runs) for _, cell in places.values())} runs in {len(places)} jobs"
     if not left:
-        yield f"{words}, all there"
-    elif scale in GPU_SCALES:
-        yield f"{words}: {on_h100(own.gpu_hours(left))}, assumed, not measured"
-    else:
-        whole = forecast.together(forecast.times(own, left), usable_cores())
-        said = "not on record" if whole is None else forecast.span(whole)
-        yield f"{words}, {len(left)} to do: {said} on {usable_cores()} cores"
+        return f"{words}, all there"
+    each = [(found.own, [cell for other, cell in left if other is found]) for found in founds]
+    if founds[0].own.config.scale in GPU_SCALES:
+        hours = sum(own.gpu_hours(cells) for own, cells in each)
+        return f"{words}: {on_h100(hours)}, assumed, not measured"
+    cores = usable_cores()
+    times = [forecast.together(forecast.times(own, cells), cores) for own, cells in each]
+    known = [time for time in times if time is not None]
+    said = forecast.span(sum(known)) if len(known) == len(times) else "not on record"
+    return f"{words}, {len(left)} to do: {said} on {cores} cores"
 
 
 def in_words(found: Try) -> str:
@@ -301,10 +311,11 @@ class Came:
     why: str = ""
 
 
-def measured(found: Try) -> Came:
-    """What a test came to by the runs of a try, which are there."""
+def measured(found: Try, own: Mapping[str, Any] | None = None) -> Came:
+    """What a test came to by the runs of a try, which are there, or by these tables of them."""
     discovery.put(found.settings.studies(found.own.config.scale))
-    came, broken = alone.alone(found.own, found.settings.figure, found.test, tables(found))
+    own = tables(found) if own is None else own
+    came, broken = alone.alone(found.own, found.settings.figure, found.test, own)
     scale = found.own.config.scale
     judged = by_bound(bound(found.test, scale), came)
     fewest = FEWEST.get(scale, 3) if found.test.kind == TRAINING else 0

@@ -127,6 +127,51 @@ def test_too_few_of_anything_is_said(change, said):
         compare()
 
 
+def test_settings_of_ones_own_are_counted_each():
+    """Of two that are the same as the whole, one that learns nothing, and one by rates of its own:
+    each as a call of its own finds it."""
+    own = [2.0**k for k in (-9, -7, -5)]
+    settings = [{}, {"tune": {"lr": [1e-9, 2e-9, 3e-9]}}, {"tune": {"lr": own}}]
+    found = compare("SP", "muP", settings=settings)
+    same, nothing, other = found.settings
+    assert (same.curves["SP", 32].losses == found.curves["SP", 32].losses).all()
+    assert "has learned nothing" in str(nothing)
+    apart = compare("SP", "muP", rates=own)
+    assert (other.curves["muP", 32].losses == apart.curves["muP", 32].losses).all()
+    for name in ("SP", "muP"):
+        number = found.transfers(name) + apart.transfers(name)
+        assert f"{name}: the rate transfers in {number} of 3 settings" in str(found)
+    assert "none to carry on: transfer: the narrow model" in str(found)
+    assert "settings" not in str(compare("SP"))
+
+
+@pytest.mark.parametrize(("place", "there"), [(1, True), (2, True), (3, False), (4, False)])
+def test_a_rate_transfers_where_the_best_is_the_same_or_next_to_it(place, there):
+    """Of five rates the narrow model's best is the second; the last is an edge."""
+    rates = np.array([2.0**k for k in range(-5, 0)])
+
+    def sweep(best):
+        losses = np.abs(np.arange(5) - best)[None] + np.array([[0.0], [0.1]])
+        return Sweep(rates, (0, 1), losses)
+
+    found = Transfer({("SP", 8): sweep(1), ("SP", 32): sweep(place)})
+    assert found.transfers("SP") is there
+    assert not Transfer({("SP", 8): sweep(0), ("SP", 32): sweep(0)}).transfers("SP")
+
+
+def test_settings_are_drawn_by_a_function_of_their_number():
+    def drawn(number):
+        return {"seeds": 2 + number} if number < 2 else None
+
+    found = compare("muP", settings=drawn)
+    assert [len(each.seeds) for each in found.settings] == [2, 3]
+    for wrong, said in (({"steps": 3}, "takes no 'steps'"), ("deep", "is 'deep': give")):
+        with refused(said):
+            compare("muP", settings=[wrong])
+    with refused("1 seeds: give 2 or more"):
+        compare("muP", settings=[{"seeds": 1}])
+
+
 FILE = Path(users.__file__).read_text()
 
 
@@ -135,6 +180,9 @@ def test_the_command_compares_what_a_file_defines(tmp_path, monkeypatch, capsys)
     (tmp_path / "model.py").write_text(FILE)
     assert main(["transfer", "model.py", "SP", "muP", "--seeds", "2"]) == 0
     assert "at width 16, losses and 95 % intervals:" in capsys.readouterr().out
+    (tmp_path / "model.py").write_text(FILE + "\nSETTINGS = [{'seeds': 2}]\n")
+    assert main(["transfer", "model.py", "SP", "--seeds", "2"]) == 0
+    assert "of 1 settings" in capsys.readouterr().out
     (tmp_path / "model.py").write_text(FILE + "\nbatches = batches(0)\n")
     assert main(["transfer", "model.py", "SP", "muP"]) == 1
     assert "batches must be a function of the seed" in capsys.readouterr().err

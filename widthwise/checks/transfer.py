@@ -4,6 +4,7 @@ The coordinate check says whether updates have the same size at every width. Thi
 train the narrow model over learning rates, the wide ones under every parametrization, and compare.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
@@ -23,6 +24,7 @@ from widthwise.files import calling
 from widthwise.parametrization.checked import NEAR
 from widthwise.parametrization.recipes import Recipe, recipe
 from widthwise.printed import progress_printer
+from widthwise.statistics import t_interval
 from widthwise.tracing.making import check_anew, made
 from widthwise.tracing.roles import roles, width_of
 from widthwise.tracing.shapes import tensors
@@ -34,13 +36,20 @@ LAST = 5  # the loss of a run is its mean over the last of so many parts
 WIDE_SEEDS = 1_000  # the first seed of wide models: none of the narrow one's
 
 
+class NoRateError(UserError):
+    """No rate can be carried on: all diverge, or the narrow model learns nothing."""
+
+
 class Transfer(Comparison):
     """What a comparison found (`widthwise.checks.regret.Comparison`); printed, a table.
 
     weight_decay: the narrow model's best, with which all were trained. same_data: whether batches
     gives every seed the same. sizes: width, or depth
-    where all have one width -> the model's size in words.
+    where all have one width -> the model's size in words. settings: what was found in each further
+    setting, or why there is no rate to carry on.
     """
+
+    settings: Sequence["Transfer | NoRateError"] = ()
 
     def __init__(
         self,
@@ -86,7 +95,29 @@ class Transfer(Comparison):
             )
         if not self.gain() > 0:
             lines.append("the widest model, tuned, is no better than the narrow one")
+        lines += self._in_settings()
         return "\n".join(lines)
+
+    def transfers(self, name: str) -> bool:
+        """Whether the rate does: at the largest width the best one is the narrow model's, or next
+        to it of those tried, none of the two at an edge, and no run diverged at the narrow one."""
+        wide, rates = self.curves[name, self.widest], [*self.proxy.rates]
+        apart = abs(rates.index(wide.best_rate) - rates.index(self.proxy.best_rate))
+        inside = not (wide.at_edge or self.proxy.at_edge)
+        return apart <= 1 and inside and math.isfinite(self.transferred(name, self.widest).mean())
+
+    def _in_settings(self) -> Iterator[str]:
+        """In how many further settings the rate transfers, a line for each parametrization."""
+        told = [each for each in self.settings if isinstance(each, Transfer)]
+        for name in self.names if self.settings else ():
+            number = sum(each.transfers(name) for each in told)
+            lost = [float(each.regret(name, each.widest).mean()) for each in told]
+            known = [each for each in lost if math.isfinite(each)]
+            words = f"; regret {_said(*t_interval(known))} over {len(known)}" if known else ""
+            yield f"{name}: the rate transfers in {number} of {len(self.settings)} settings{words}"
+        for each in self.settings:
+            if isinstance(each, NoRateError):
+                yield f"none to carry on: {each}"
 
     def _diverged(self) -> Iterator[str]:
         """Runs that diverged, a line for each curve."""
@@ -136,6 +167,7 @@ def transfer(
     loss: Loss | None = None,
     schedule: Callable[[torch.optim.Optimizer, int], Any] = warmed,
     given: Mapping[str, str] = MappingProxyType({}),
+    settings: Sequence[Mapping[str, Any]] | Callable[[int], Mapping[str, Any] | None] = (),
     progress: Callable[[str], object] | None = None,
 ) -> Transfer:
     """Tune a model at the least of the widths, train wider ones with what was found.
@@ -152,12 +184,17 @@ def transfer(
     optimizer, loss, given: as in `coordinate_check`.
     schedule: (optimizer, steps) -> a scheduler of torch's, whose `step` is called after each; the
         rate warms up for a tenth of the steps and falls to 0 unless another is given.
+    settings: further ones, in each of which the same is done: what is given in the place of these
+        arguments, as {"make": deeper}. A list, or a function of 0, 1, ... that ends with None. One
+        in which no rate can be carried on is counted as that.
     progress: is called with a line as each recipe and width is begun; None: after two seconds
         lines go to stderr.
     Raises UserError on fewer than two widths, seeds or three rates, no recipe or more than one
     optimizer, rates that are not above 0 and finite, losses that are finite at none of them, and
     a narrow model whose loss does not fall by a twentieth, as the functions it calls.
     """
+    asked = {key: value for key, value in locals().items() if key != "settings"}
+    further = _settings(settings, asked)
     sizes = _sizes(widths, depths)
     widths = list(sizes)
     rates, decays = _tried(tune)
@@ -201,7 +238,7 @@ def transfer(
         start = 0 if narrow else WIDE_SEEDS
         runs = [[final(name, width, rate, decay, start + k) for rate in grid] for k in range(seeds)]
         if not np.isfinite(runs).all(0).any():
-            raise UserError(
+            raise NoRateError(
                 f"transfer: {name}, width {width}: at each of the rates {rates} a run diverged, of "
                 f"seeds {start} to {start + seeds - 1}: give lower ones"
             )
@@ -212,7 +249,7 @@ def transfer(
     best = min(narrow, key=lambda decay: narrow[decay].mean().min())
     lowest = float(narrow[best].mean().min())
     if not _learned(lowest, float(np.mean(begun))):
-        raise UserError(
+        raise NoRateError(
             f"transfer: the narrow model, width {widths[0]}, has learned nothing: its best loss is "
             f"{lowest:.4g} and was {np.mean(begun):.4g} before the first "
             "step; then every rate is as good as another: give more steps, or other rates"
@@ -220,7 +257,36 @@ def transfer(
     curves: dict[tuple[str, float], Sweep] = {(n, widths[0]): narrow[best] for n in named}
     curves |= {(name, width): curve(name, width, best) for name in named for width in widths[1:]}
     pairs = zip(tensors(first), tensors(batches_of(batches, 1)), strict=False)
-    return Transfer(curves, best, _in_words(sizes), all(torch.equal(a, b) for a, b in pairs))
+    whole = Transfer(curves, best, _in_words(sizes), all(torch.equal(a, b) for a, b in pairs))
+    whole.settings = [_in_setting({**asked, **each}) for each in further]
+    return whole
+
+
+def _settings(
+    settings: Sequence[Mapping[str, Any]] | Callable[[int], Mapping[str, Any] | None],
+    asked: Mapping[str, Any],
+) -> list[Mapping[str, Any]]:
+    """Settings as a list. Raises UserError on what `transfer` does not take."""
+    drawn = map(settings, itertools.count()) if callable(settings) else settings
+    known = asked.keys() - {"recipes", "progress"}
+    found: list[Mapping[str, Any]] = []
+    for place, each in enumerate(drawn):
+        if each is None and callable(settings):
+            break
+        if not isinstance(each, Mapping):
+            raise UserError(f"transfer: settings[{place}] is {each!r}: give {{argument: value}}")
+        if odd := [key for key in each if key not in known]:
+            hint = did_you_mean(f"{odd[0]}", known)
+            raise UserError(f"transfer: settings[{place}]: takes no {odd[0]!r}: {hint}")
+        found.append(each)
+    return found
+
+
+def _in_setting(arguments: Mapping[str, Any]) -> Transfer | NoRateError:
+    try:
+        return transfer(**arguments)
+    except NoRateError as error:
+        return error
 
 
 def _tried(tune: Mapping[str, Sequence[float]]) -> tuple[list[float], list[float]]:
