@@ -1,5 +1,6 @@
 """Footnote 44 in settings that nobody chose."""
 
+from repro.core.study import OVERNIGHT
 from repro.verdicts import settings
 from repro.verdicts.answers import above
 from repro.verdicts.figure import Data, Drawn, Figure, Generator, Measured, Runs
@@ -64,7 +65,7 @@ FIGURE = Figure(
         "footnote 44)."
     ),
     studies=(STUDY,),
-    answers=ASKED.answers({"reduced": above(0)}, "points"),
+    answers=ASKED.answers({OVERNIGHT: above(0)}, "points"),
     laws=ASKED.laws,
     reduce=reduce,
     measure=measure,
