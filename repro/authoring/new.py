@@ -206,6 +206,7 @@ PARTS: tuple[tuple[str, str, Callable[[], Sequence[str]]], ...] = (
     ("docs/laws.md", "laws", laws.lines),
     ("studies/transfer/README.md", "board", lambda: leaders.lines(load([]))),
     ("studies/embedding_lr/README.md", "settings", lambda: answered.drawn("embedding_lr")),
+    ("studies/upscaling/README.md", "settings", lambda: answered.drawn("upscaling")),
 )
 
 

@@ -41,7 +41,7 @@ class Answered:
     tests: list[FiledTest]
     found: str
     against: str
-    drawn: FiledTest | None
+    drawn: FiledTest | FiledReading | None
 
     @property
     def settings(self) -> str:
@@ -73,7 +73,7 @@ class Answered:
         return f"uv run snakemake figures/{self.figure}.pdf{scale}"
 
 
-def _page(row: FiledTest) -> str:
+def _page(row: FiledTest | FiledReading) -> str:
     return f"records/{row['scale']}/{row['data']}/{row['device']}/{row['figure']}.md"
 
 
@@ -132,11 +132,11 @@ def _answered(
     statement = judged[0]["statement"]
     drawn = [
         row
-        for (slug, _, name), row in rows.items()
+        for (slug, scale, name), row in rows.items()
         if slug == paper.slug
         and name.endswith(SHARE)
         and statement not in before
-        and row.get("statement") == statement
+        and statement == _drawn_of(row, rows[slug, scale, name.removesuffix("share") + "mean"])
     ]
     heading = paper.heading if paper.authors else "our benchmark"
     whose = ", ".join(filter(None, [heading, each.place]))
@@ -144,6 +144,12 @@ def _answered(
     return Answered(
         paper, each.question, whose, figure, each.scale, judged, found, against, largest
     )
+
+
+def _drawn_of(*found: FiledTest | FiledReading) -> str:
+    """The statement that share and mean of drawn settings are of: of the two that which is a test
+    has it; "" where none is."""
+    return next(filter(None, (str(row.get("statement") or "") for row in found)), "")
 
 
 def lines() -> list[str]:
@@ -157,20 +163,20 @@ def drawn(slug: str) -> list[str]:
     they scatter; lines of Markdown for the paper's own page."""
     lines = []
     for part in records.every():
-        rows = {row["test"].rpartition(".")[2]: row for row in part.tests}
         of = part.figure
-        if (
-            "share" not in rows
-            or of["data"] != "embedded"
-            or not of["figure"].startswith(f"{slug}/")
-        ):
-            continue
-        share, mean = rows["share"], rows["mean"]
+        tested = {row["test"].rpartition(".")[2]: row for row in part.tests}
         read = {row["reading"].rpartition(".")[2]: row for row in part.readings}
+        told = [tested[name] for name in ("share", "mean") if name in tested]
+        its = of["figure"].startswith(f"{slug}/") and of["data"] == "embedded"
+        if not its or not told or "hangs-on" not in read:
+            continue
+        every: dict[str, FiledTest | FiledReading] = {**read, **tested}
+        share, mean = every["share"], every["mean"]
         number, _, median = share["detail"].partition(", ")
         says = share["quantity"].partition(" in which ")[2]
-        before = all(row["registered"] == badge.BEFORE for row in (share, mean))
-        fate = words.counts([share, mean]) + ", registered" * before
+        before = all(row["registered"] == badge.BEFORE for row in told)
+        of_one = f"the {told[0]['test'].rpartition('.')[2]} {told[0]['status']}"
+        fate = (words.counts(told) if len(told) > 1 else of_one) + ", registered" * before
         lines.append(
             f"- In **{number}** drawn settings {says} ([{fate}](../../{_page(share)})): {median}, "
             f"mean {words.interval(mean)}. Between settings the standard deviation is "

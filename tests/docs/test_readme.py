@@ -151,11 +151,14 @@ def test_an_answer_says_in_how_many_drawn_settings_it_is_so():
     """By the record of the same statement, of its first question alone: Figure 3's settings say
     nothing of Figure 1's vocabulary. Where none were drawn it says that."""
     cell = answered.HEAD.index("in how many settings")
-    by_share = {
-        (paper_of(row), row["statement"]): row
-        for row in (row for part in records.every() for row in part.tests)
-        if row["test"].endswith(SHARE) and row["data"] == "embedded"
-    }
+    by_share = {}
+    for part in (part for part in records.every() if part.figure["data"] == "embedded"):
+        tests = {row["test"]: row for row in part.tests}
+        every = tests | {row["reading"]: row for row in part.readings}
+        for name in (name for name in every if name.endswith(SHARE)):
+            mean = f"{name.rpartition('.')[0]}.mean"
+            of = {tests[each]["statement"] for each in (name, mean) if each in tests}
+            by_share |= {(paper_of(tests[mean]), its): every[name] for its in of}
     for each in answers():
         row = by_share.pop((each.paper.slug, each.tests[0]["statement"]), None)
         said = answered.row(each)[cell]
