@@ -84,7 +84,7 @@ def test_a_figure_is_added_as_the_page_says(checkout):
     assert len(list(checkout.glob("records/*/embedded/*/embedding_lr/lvp.json"))) == 2
 
     listed = checkout / "docs" / "first-figure.md"
-    assert "fig5, lvp, mechanism, settings, table1" in listed.read_text()
+    assert "fig5, lvp, mechanism" in listed.read_text()
     done = call(test, checkout)
     assert done.returncode == 0, done.stdout
 
