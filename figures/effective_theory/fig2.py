@@ -162,7 +162,8 @@ def draw(data: Data, scale: str) -> Drawn:
                 run = run.sort_values("step")
                 look = style(strategy) | {"lw": 1.1, "label": label if i == 0 else None}
                 _vit.draw_curve(panel, run, scale, **look)
-        panel.set_title(PANELS[part], fontsize=9)
+        beside = part == "fresh" and "best" in shown
+        panel.set_title(PANELS[part] + ", the seeds that judge" * beside, fontsize=9)
         _vit.label_axes(panel, scale)
     drawing.legend_above(axes[0, 0], 2, title="strategy (lr*, wd*)")  # the same in all panels
     return figure
