@@ -351,7 +351,7 @@ def draw(
     mean = found.mean()
     if math.isfinite(mean.low):
         dots.axvspan(mean.low, mean.high, color="0.92", lw=0, zorder=-1)
-    dots.set(xlabel=f"{quantity} (grey: the mean's 95 % interval)", yticks=[])
+    dots.set(xlabel=f"{quantity} (grey: the mean, by Student's t)", yticks=[])
     low, high = drawing.span(*found.by_seed.values(), [*laws.values()])
     beside = 0.06 * (high - low)
     margin.hist(found.told, bins=np.linspace(low, high, 17), color="0.75")
