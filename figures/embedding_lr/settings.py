@@ -44,8 +44,11 @@ ANSWERS = (
         beside="nearer to the paper's power than to muP's or SP's",
     ),
 )
-SIGN = Laws(_laws.RULE, ("muP", "sign flipped"), edge="muP")
-LAWS = dict.fromkeys(ASKED.laws, SIGN)
+RIVALS = ("muP", "sign flipped")
+LAWS = {
+    "settings.share": Laws(_laws.RULE, RIVALS, edge="muP"),
+    "settings.mean": Laws(_laws.RULE, RIVALS),  # muP's 0 is an edge of one of its bounds alone
+}
 
 
 def measure(data: Data, scale: str) -> Measured:

@@ -441,6 +441,16 @@ def test_power_is_on_record_for_every_law(scale):
     assert lacking == []
 
 
+def test_a_law_named_for_an_edge_can_be_at_one_of_every_scale_s_bound():
+    for name in FIGURES:
+        figure = catalog.figure(name)
+        for test in figure.tests:
+            if (laws := figure.laws.get(test.id)) and laws.edge:
+                bounds = [bound for bound in test.expected.values() if bound]
+                ends = [{bound.low, bound.high} - {-math.inf, math.inf} for bound in bounds]
+                assert set.intersection(*ends), f"{test.id}: no end that all scales share"
+
+
 @pytest.mark.parametrize("paper", sorted({name.split("/")[0] for name in FIGURES}))
 def test_what_is_on_record_is_of_claims_there_are(paper):
     laws = {}
