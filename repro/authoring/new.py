@@ -205,6 +205,7 @@ PARTS: tuple[tuple[str, str, Callable[[], Sequence[str]]], ...] = (
     ("docs/cost.md", "cost", costs.lines),
     ("docs/laws.md", "laws", laws.lines),
     ("studies/transfer/README.md", "board", lambda: leaders.lines(load([]))),
+    ("studies/effective_theory/README.md", "settings", lambda: answered.drawn("effective_theory")),
     ("studies/embedding_lr/README.md", "settings", lambda: answered.drawn("embedding_lr")),
     ("studies/upscaling/README.md", "settings", lambda: answered.drawn("upscaling")),
 )

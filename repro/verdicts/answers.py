@@ -113,7 +113,8 @@ class Measurement:
     value; low, high: 95 % interval; the value twice where nothing is random, NaN where it is of one
     run only. n: seeds behind the interval. problem: why nothing can be told from the value (an
     optimum at the edge of its grid, a search limit), empty otherwise. detail: what a reader wants
-    beside it. freedom: degrees of freedom of the interval; NaN: n - 1.
+    beside it. freedom: degrees of freedom of the interval; NaN: n - 1. possible: the least and the
+    most that the quantity can be.
     """
 
     value: float
@@ -123,6 +124,7 @@ class Measurement:
     problem: str = ""
     detail: str = ""
     freedom: float = math.nan
+    possible: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def degrees(self) -> int:

@@ -69,7 +69,7 @@ class Effects:
         median = f", median {np.median(self.told):.2g}" if len(self.told) else ""
         words = f"{number} of {n}{median}{self.lacking}"
         ends = clopper_pearson(number, n)
-        return Measurement(number / n, *ends, n, detail=words, freedom=KNOWN)
+        return Measurement(number / n, *ends, n, detail=words, freedom=KNOWN, possible=(0.0, 1.0))
 
     def mean(self) -> Measurement:
         """The mean over the settings that gave one, by Student's t."""

@@ -72,12 +72,14 @@ def by_bound(expected: Expectation, measurement: Measurement) -> Judgement:
 
 
 def widened(measured: Measurement, factor: float) -> Measurement:
-    """The measurement with an interval so many times as wide to either side of the value."""
+    """The measurement with an interval so many times as wide to either side of the value, as far as
+    the quantity can be there."""
     if factor == 1 or not math.isfinite(measured.value):
         return measured
     low = measured.value - factor * (measured.value - measured.low)
     high = measured.value + factor * (measured.high - measured.value)
-    return replace(measured, low=low, high=high)
+    least, most = measured.possible
+    return replace(measured, low=max(low, least), high=min(high, most))
 
 
 def factor_for(expected: Expectation, found: Sequence[Measurement], seen: str) -> float:

@@ -12,6 +12,7 @@ from repro.verdicts import settings
 from repro.verdicts.answers import below
 from repro.verdicts.power import SIGN
 from repro.verdicts.settings import Effects
+from repro.verdicts.verdict import widened
 
 DRAWS = 4_000
 
@@ -35,6 +36,14 @@ def test_clopper_and_pearsons_interval_is_scipys(n):
     for there in range(n + 1):
         its = stats.binomtest(there, n).proportion_ci(0.95, method="exact")
         assert clopper_pearson(there, n) == pytest.approx((its.low, its.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("number", [0, 1, 38, 40])
+def test_a_share_s_interval_stays_among_shares_however_wide(number):
+    share = effects(*[[-1.0]] * number, *[[1.0]] * (40 - number)).share(below_0)
+    wide = widened(share, 3.0)
+    assert wide.low <= share.low <= share.value <= share.high <= wide.high
+    assert 0 <= wide.low and wide.high <= 1
 
 
 def test_a_share_of_sixteen_is_above_one_half_from_thirteen_on():
