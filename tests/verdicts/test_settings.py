@@ -43,7 +43,7 @@ def test_a_share_s_interval_stays_among_shares_however_wide(number):
     share = effects(*[[-1.0]] * number, *[[1.0]] * (40 - number)).share(below_0)
     wide = widened(share, 3.0)
     assert wide.low <= share.low <= share.value <= share.high <= wide.high
-    assert 0 <= wide.low and wide.high <= 1
+    assert wide.low >= 0 and wide.high <= 1
 
 
 def test_a_share_of_sixteen_is_above_one_half_from_thirteen_on():
