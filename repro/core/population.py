@@ -126,7 +126,7 @@ def read(path: Path) -> Population:
     for name, table in found.items():
         try:
             if wrong := misfit(table, FORM):
-                raise UserError(wrong)
+                raise UserError(f"{wrong}; a choice has levels and why")
             levels = table["levels"]
             own = each(name, *levels) if isinstance(levels, list) else levels
             choices[name] = Choice(own, table["why"])

@@ -125,7 +125,7 @@ def test_a_file_gives_the_settings_that_it_describes(tmp_path):
     ("text", "words"),
     [
         ("", "has no choice"),
-        ("depth = 3", "it is 3"),
+        ("depth = 3", "it is 3; a choice has levels and why"),
         ("[depth]\nlevels = [1, 2]", "lacks 'why'"),
         ("[depth]\nlevels = [1]\nwhy = 'x'", "give two or more"),
         ("[depth]\nlevels = [1, 1]\nwhy = 'x'", "give two or more"),
