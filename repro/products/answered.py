@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from repro.core import discovery
 from repro.core.papers import Answer, Paper
+from repro.core.study import SCALES
 from repro.core.suite import load
 from repro.errors import UserError, did_you_mean
 from repro.products import forecast, records
@@ -140,7 +141,7 @@ def _answered(
     ]
     heading = paper.heading if paper.authors else "our benchmark"
     whose = ", ".join(filter(None, [heading, each.place]))
-    figure, largest = judged[0]["figure"], drawn[-1] if drawn else None  # of the larger scale
+    figure, largest = judged[0]["figure"], max(drawn, key=_size, default=None)
     return Answered(
         paper, each.question, whose, figure, each.scale, judged, found, against, largest
     )
@@ -158,10 +159,15 @@ def lines() -> list[str]:
     return markdown([[*HEAD], *rows])
 
 
+def _size(row: FiledTest | FiledReading) -> int:
+    """The place of its scale, the smallest first."""
+    return SCALES.index(row["scale"])
+
+
 def drawn(slug: str) -> list[str]:
     """What drawn settings say of a paper's effects, a point each: in how many, their mean, how far
-    they scatter; lines of Markdown for the paper's own page."""
-    lines = []
+    they scatter, at the largest scale; lines of Markdown for the paper's own page."""
+    found: dict[str, list[tuple[FiledTest | FiledReading, str]]] = {}
     for part in records.every():
         of = part.figure
         tested = {row["test"].rpartition(".")[2]: row for row in part.tests}
@@ -172,16 +178,28 @@ def drawn(slug: str) -> list[str]:
             continue
         every: dict[str, FiledTest | FiledReading] = {**read, **tested}
         share, mean = every["share"], every["mean"]
-        number, _, median = share["detail"].partition(", ")
+        number, _, detail = share["detail"].partition(", ")
+        median, _, lacking = detail.partition("; ")
         says = share["quantity"].partition(" in which ")[2]
         before = all(row["registered"] == badge.BEFORE for row in told)
         of_one = f"the {told[0]['test'].rpartition('.')[2]} {told[0]['status']}"
         fate = (words.counts(told) if len(told) > 1 else of_one) + ", registered" * before
-        lines.append(
+        line = (
             f"- In **{number}** drawn settings {says} ([{fate}](../../{_page(share)})): {median}, "
-            f"mean {words.interval(mean)}. Between settings the standard deviation is "
-            f"{words.interval(read['deviation'])}, {read['deviation']['detail']}."
+            f"mean {words.interval(mean)}{f'; {lacking}' * bool(lacking)}. Between settings the "
+            f"standard deviation is {words.interval(read['deviation'])}, "
+            f"{read['deviation']['detail']}."
         )
+        found.setdefault(of["figure"], []).append((share, line))
+    lines = []
+    for rows in found.values():
+        *smaller, (_, line) = sorted(rows, key=lambda pair: _size(pair[0]))
+        also = (
+            f" At {share['scale']} scale, on other seeds, [{share['detail'].partition(',')[0]}]"
+            f"(../../{_page(share)})."
+            for share, _ in smaller
+        )
+        lines.append(line + "".join(also))
     return lines
 
 

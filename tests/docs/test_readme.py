@@ -8,6 +8,7 @@ from refusals import refused
 
 from repro.authoring.new import PARTS
 from repro.core import catalog, discovery
+from repro.core.study import SCALES
 from repro.core.suite import load
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
@@ -152,13 +153,14 @@ def test_an_answer_says_in_how_many_drawn_settings_it_is_so():
     nothing of Figure 1's vocabulary. Where none were drawn it says that."""
     cell = answered.HEAD.index("in how many settings")
     by_share = {}
-    for part in (part for part in records.every() if part.figure["data"] == "embedded"):
+    every_part = [part for part in records.every() if part.figure["data"] == "embedded"]
+    for part in sorted(every_part, key=lambda part: SCALES.index(part.figure["scale"])):
         tests = {row["test"]: row for row in part.tests}
         every = tests | {row["reading"]: row for row in part.readings}
         for name in (name for name in every if name.endswith(SHARE)):
             mean = f"{name.rpartition('.')[0]}.mean"
             of = {tests[each]["statement"] for each in (name, mean) if each in tests}
-            by_share |= {(paper_of(tests[mean]), its): every[name] for its in of}
+            by_share |= {(paper_of(every[name]), its): every[name] for its in of}
     for each in answers():
         row = by_share.pop((each.paper.slug, each.tests[0]["statement"]), None)
         said = answered.row(each)[cell]
