@@ -8,7 +8,7 @@ from refusals import refused
 
 from repro.authoring.new import PARTS
 from repro.core import catalog, discovery
-from repro.core.study import SCALES
+from repro.core.study import SCALES, TRAINED_SCALES
 from repro.core.suite import load
 from repro.files import read_json
 from repro.lineage.checkout import ROOT
@@ -146,21 +146,39 @@ def test_a_papers_page_leads_with_what_drawn_settings_say(slug):
     assert page.read_text() == marks.filled(page, "settings", lambda: lines), "repro new pages"
     head = page.read_text().split("\n\n")[1]
     assert head.startswith("<!-- from here") and lines
+    shares = [row for row in every_share() if paper_of(row) == slug]
+    for row in shares:
+        largest = [other for other in shares if other["figure"] == row["figure"]][-1] is row
+        share = f"{round(row['measured'] * row['n'])} of {row['n']}"
+        asked = f"**{share}** drawn settings" if largest else f"At {row['scale']} scale, on other"
+        (line,) = (line for line in lines if asked in line and row["figure"] in line)
+        assert share in line and f"/{row['scale']}/" in line
+
+
+def every_share():
+    """The share of drawn settings of every figure and scale that trains, the larger scale later."""
+    rows = [row for part in records.every() for row in (*part.tests, *part.readings)]
+    own = [r for r in rows if r.get("test", r.get("reading", "")).endswith(SHARE)]
+    return sorted(
+        (r for r in own if r["data"] == "embedded" and r["scale"] in TRAINED_SCALES),
+        key=lambda row: SCALES.index(row["scale"]),
+    )
 
 
 def test_an_answer_says_in_how_many_drawn_settings_it_is_so():
     """By the record of the same statement, of its first question alone: Figure 3's settings say
     nothing of Figure 1's vocabulary. Where none were drawn it says that."""
     cell = answered.HEAD.index("in how many settings")
-    by_share = {}
-    every_part = [part for part in records.every() if part.figure["data"] == "embedded"]
-    for part in sorted(every_part, key=lambda part: SCALES.index(part.figure["scale"])):
-        tests = {row["test"]: row for row in part.tests}
-        every = tests | {row["reading"]: row for row in part.readings}
-        for name in (name for name in every if name.endswith(SHARE)):
-            mean = f"{name.rpartition('.')[0]}.mean"
-            of = {tests[each]["statement"] for each in (name, mean) if each in tests}
-            by_share |= {(paper_of(every[name]), its): every[name] for its in of}
+    means = {
+        (r["figure"], r["scale"]): r.get("statement")
+        for part in records.every()
+        for r in (*part.tests, *part.readings)
+        if r.get("test", r.get("reading", "")).endswith("settings.mean")
+    }
+    by_share = {
+        (paper_of(row), row.get("statement") or means[row["figure"], row["scale"]]): row
+        for row in every_share()
+    }
     for each in answers():
         row = by_share.pop((each.paper.slug, each.tests[0]["statement"]), None)
         said = answered.row(each)[cell]
