@@ -6,13 +6,13 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from repro.core import discovery
 from repro.core.papers import Answer, Paper
-from repro.core.study import SCALES
 from repro.core.suite import load
 from repro.errors import UserError, did_you_mean
-from repro.products import forecast, records
+from repro.products import forecast, records, status
 from repro.products.claims_json import FiledReading, FiledTest, Part
 from repro.verdicts import badge, words
 from repro.verdicts.settings import SHARE
@@ -131,26 +131,24 @@ def _answered(
     found, against = (NUMBER.sub(number, text) for text in (each.found, each.against))
     # Of a paper's questions on one statement settings are drawn for the first.
     statement = judged[0]["statement"]
-    drawn = [
-        row
+    shares = (
+        (row, _test_of(row, rows[slug, scale, name.removesuffix("share") + "mean"]))
         for (slug, scale, name), row in rows.items()
-        if slug == paper.slug
-        and name.endswith(SHARE)
-        and statement not in before
-        and statement == _drawn_of(row, rows[slug, scale, name.removesuffix("share") + "mean"])
-    ]
+        if slug == paper.slug and name.endswith(SHARE) and statement not in before
+    )
+    drawn = [(row, its) for row, its in shares if its and its["statement"] == statement]
+    strongest = max(drawn, key=lambda pair: status.strength(pair[1]))[0] if drawn else None
     heading = paper.heading if paper.authors else "our benchmark"
     whose = ", ".join(filter(None, [heading, each.place]))
-    figure, largest = judged[0]["figure"], max(drawn, key=_size, default=None)
+    figure = judged[0]["figure"]
     return Answered(
-        paper, each.question, whose, figure, each.scale, judged, found, against, largest
+        paper, each.question, whose, figure, each.scale, judged, found, against, strongest
     )
 
 
-def _drawn_of(*found: FiledTest | FiledReading) -> str:
-    """The statement that share and mean of drawn settings are of: of the two that which is a test
-    has it; "" where none is."""
-    return next(filter(None, (str(row.get("statement") or "") for row in found)), "")
+def _test_of(*found: FiledTest | FiledReading) -> FiledTest | None:
+    """Of the share and the mean of drawn settings that which is a test, the share first."""
+    return next((cast("FiledTest", row) for row in found if "test" in row), None)
 
 
 def lines() -> list[str]:
@@ -159,15 +157,10 @@ def lines() -> list[str]:
     return markdown([[*HEAD], *rows])
 
 
-def _size(row: FiledTest | FiledReading) -> int:
-    """The place of its scale, the smallest first."""
-    return SCALES.index(row["scale"])
-
-
 def drawn(slug: str) -> list[str]:
     """What drawn settings say of a paper's effects, a point each: in how many, their mean, how far
-    they scatter, at the largest scale; lines of Markdown for the paper's own page."""
-    found: dict[str, list[tuple[FiledTest | FiledReading, str]]] = {}
+    they scatter, by the strongest record; lines of Markdown for the paper's own page."""
+    found: dict[str, list[tuple[FiledTest, FiledTest | FiledReading, str]]] = {}
     for part in records.every():
         of = part.figure
         tested = {row["test"].rpartition(".")[2]: row for row in part.tests}
@@ -190,14 +183,14 @@ def drawn(slug: str) -> list[str]:
             f"standard deviation is {words.interval(read['deviation'])}, "
             f"{read['deviation']['detail']}."
         )
-        found.setdefault(of["figure"], []).append((share, line))
+        found.setdefault(of["figure"], []).append((told[0], share, line))
     lines = []
     for rows in found.values():
-        *smaller, (_, line) = sorted(rows, key=lambda pair: _size(pair[0]))
+        *others, (*_, line) = sorted(rows, key=lambda row: status.strength(row[0]))
         also = (
             f" At {share['scale']} scale, on other seeds, [{share['detail'].partition(',')[0]}]"
             f"(../../{_page(share)})."
-            for share, _ in smaller
+            for _, share, _ in others
         )
         lines.append(line + "".join(also))
     return lines
